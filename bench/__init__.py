@@ -1,0 +1,1 @@
+"""The campaign runner: starts variants, measures them, and reports what was measured."""

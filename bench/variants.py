@@ -1,0 +1,161 @@
+"""Every deployment this project knows, as data.
+
+A variant is named by its factors: ``daphne-ipc-x4`` is Daphne over the inter-process layer in four
+processes. The name is built from the factors and never parsed back; a factor at its default is
+left out. A combination that cannot work raises ``ValueError`` when it is made, so that a wrong row
+in the table below stops at import.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from bench.errors import unknown
+
+Interface = Literal["wsgi", "asgi"]
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server program. ``label`` is its part of a variant's name."""
+
+    name: str
+    label: str
+    interface: Interface
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A channel layer, with the names under which the Django project knows it.
+
+    The settings overlays and the entry points have kept the names they had in 2016; this is the
+    one table that maps a layer to both.
+    """
+
+    name: str
+    settings: str
+    entry_point: str
+    crosses_processes: bool = True
+    service: str | None = None
+
+
+SERVERS = {
+    server.name: server
+    for server in (
+        Server("gunicorn", "gunicorn", "wsgi"),
+        Server("gunicorn_asgi", "gunicorn-asgi", "asgi"),
+        Server("uvicorn", "uvicorn", "asgi"),
+        Server("daphne", "daphne", "asgi"),
+        Server("granian", "granian", "asgi"),
+    )
+}
+
+LAYERS = {
+    layer.name: layer
+    for layer in (
+        Layer(
+            "none",
+            "settings.no_channels",
+            "testproject.wsgi_no_channels:application",
+            crosses_processes=False,
+        ),
+        Layer(
+            "inmemory",
+            "settings.channels_inmemory",
+            "testproject.asgi_for_inmemory:application",
+            crosses_processes=False,
+        ),
+        Layer("ipc", "settings.channels_ipc", "testproject.asgi_for_ipc:application"),
+        Layer("redis", "settings.channels_redis", "testproject.asgi:application", service="redis"),
+        Layer(
+            "redis_pubsub",
+            "settings.channels_redis_pubsub",
+            "testproject.asgi_for_redis_pubsub:application",
+            service="redis",
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One deployment. Raises ``ValueError`` for a combination that cannot work."""
+
+    server: str
+    layer: str = "none"
+    processes: int = 1
+    middleware: str = "stock"
+
+    def __post_init__(self) -> None:
+        if self.server not in SERVERS:
+            raise unknown("server", self.server, SERVERS)
+        if self.layer not in LAYERS:
+            raise unknown("layer", self.layer, LAYERS)
+        if self.middleware not in ("stock", "none"):
+            raise unknown("middleware", self.middleware, ("stock", "none"))
+        if self.processes < 1:
+            raise ValueError(f"{self.name}: {self.processes} processes cannot serve")
+        if self.interface == "wsgi" and self.layer != "none":
+            raise ValueError(f"{self.name}: a WSGI server has no use for a channel layer")
+        if self.interface == "asgi" and self.layer == "none":
+            raise ValueError(f"{self.name}: the ASGI entry points each belong to a channel layer")
+        if self.layer == "inmemory" and self.processes > 1:
+            raise ValueError(f"{self.name}: the in-memory layer does not cross processes")
+
+    @property
+    def interface(self) -> Interface:
+        return SERVERS[self.server].interface
+
+    @property
+    def name(self) -> str:
+        """The factors that are not at their default, joined by ``-``."""
+        parts = [SERVERS[self.server].label]
+        if self.layer != "none":
+            parts.append(self.layer)
+        if self.processes > 1:
+            parts.append(f"x{self.processes}")
+        if self.middleware != "stock":
+            parts.append("no_middleware")
+        return "-".join(parts)
+
+    @property
+    def has_worker(self) -> bool:
+        """Whether a ``runworker`` process can stand behind the channel layer."""
+        return LAYERS[self.layer].crosses_processes
+
+    @property
+    def group(self) -> str:
+        """The supervisord group, as in 2016."""
+        return "django_http" if self.interface == "wsgi" else "django_channels"
+
+    def factors(self) -> dict[str, str | int]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+CONTROL = Variant("gunicorn")
+HEADLINE = (CONTROL, Variant("daphne", "redis"), Variant("daphne", "ipc"))
+
+_SINGLE = (
+    *HEADLINE,
+    Variant("uvicorn", "redis"),
+    Variant("uvicorn", "ipc"),
+    Variant("daphne", "inmemory"),
+    Variant("daphne", "redis_pubsub"),
+    Variant("gunicorn_asgi", "redis"),
+    Variant("granian", "ipc"),
+)
+_FOURFOLD = tuple(
+    Variant(one.server, one.layer, processes=4) for one in _SINGLE if one.layer != "inmemory"
+)
+_NO_MIDDLEWARE = tuple(
+    Variant(one.server, one.layer, middleware="none")
+    for one in (CONTROL, Variant("daphne", "ipc"), Variant("uvicorn", "ipc"))
+)
+
+VARIANTS = {variant.name: variant for variant in (*_SINGLE, *_FOURFOLD, *_NO_MIDDLEWARE)}
+
+
+def resolve(name: str) -> Variant:
+    """Return the variant called ``name``; raise ``BadInput`` that names the nearest ones."""
+    if name not in VARIANTS:
+        raise unknown("variant", name, VARIANTS)
+    return VARIANTS[name]
