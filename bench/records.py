@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.errors import BadInput
+
 SCHEMA = 1
 
 
@@ -150,8 +152,26 @@ class Sample:
         return f"{self.round:02d}-{self.test}-{arm}-{self.attempt}.json"
 
 
+@dataclass(frozen=True)
+class Campaign:
+    """What a campaign set out to do, and on what: ``campaign.json`` beside its ``raw/`` samples."""
+
+    name: str
+    kind: str  # quick: medians and ranges; full: intervals
+    started: str  # ISO 8601, UTC
+    finished: str | None  # None: it was interrupted, or still runs
+    rounds: int
+    control: str  # the arm every ratio is taken to
+    twin: str | None  # the arm that is the control again: the A/A pair
+    arms: dict[str, dict[str, str | int]]  # arm -> the factors of its variant
+    tests: tuple[str, ...]
+    configurations: dict[str, dict[str, str]]  # variant -> file name -> its text, values filled in
+    provenance: dict[str, Any]  # versions, commit, CPU, kernel, sysctls, limits, pinning, command
+    schema: int = SCHEMA
+
+
 def load_from(data: dict[str, Any]) -> Load:
-    """Return the ``Load`` that the driver's JSON ``data`` holds; raise ``TypeError`` if it is not one."""
+    """Return the ``Load`` in the driver's JSON ``data``; raise ``TypeError`` if it is not one."""
     return Load(
         **{
             **data,
@@ -189,3 +209,19 @@ def write(sample: Sample, folder: Path) -> Path:
 def read(folder: Path) -> list[Sample]:
     """Return every sample in ``folder``, in the order of their names."""
     return [sample_from(json.loads(path.read_text())) for path in sorted(folder.glob("*.json"))]
+
+
+def write_campaign(campaign: Campaign, folder: Path) -> Path:
+    """Write ``campaign.json`` into the campaign's ``folder``."""
+    path = folder / "campaign.json"
+    path.write_text(json.dumps(asdict(campaign), indent=1) + "\n")
+    return path
+
+
+def read_campaign(folder: Path) -> Campaign:
+    """Return the campaign in ``folder``; raise ``BadInput`` where the folder holds none."""
+    path = folder / "campaign.json"
+    if not path.is_file():
+        raise BadInput(f"{folder} is not a results folder: it has no campaign.json")
+    data = json.loads(path.read_text())
+    return Campaign(**{**data, "tests": tuple(data["tests"])})
