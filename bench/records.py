@@ -79,6 +79,8 @@ class Load:
     held_rps: float | None = None  # the bracket: the highest rate that held ...
     failed_rps: float | None = None  # ... and the lowest that did not
     warnings: tuple[str, ...] = ()
+    started_monotonic_s: float | None = None  # CLOCK_MONOTONIC at the first intended send that
+    # counts: the runner's CPU figures are cut to this window, so that warm-up stays out of them
     schema: int = SCHEMA
 
 
@@ -92,6 +94,7 @@ class Usage:
     pss_max_bytes: int | None
     rss_max_bytes: int | None
     processes_max: int
+    cpu_busiest_process_cores: float | None = None  # of the one process that used most
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,11 @@ class Machine:
 
 @dataclass(frozen=True)
 class Gate:
-    """One condition a sample must meet to count. ``measured`` is None where it does not apply."""
+    """One condition on a sample. ``measured`` is None where it does not apply.
+
+    A sample that misses one does not count, unless the gate is ``advisory``: that one decides
+    only what the figure may be called (a throughput is a *capacity* only of a busy server).
+    """
 
     name: str
     ok: bool
@@ -114,6 +121,7 @@ class Gate:
     limit: float | None
     unit: str
     reason: str  # a sentence for a person, empty where ok
+    advisory: bool = False
 
 
 @dataclass(frozen=True)
@@ -144,7 +152,7 @@ class Sample:
 
     @property
     def valid(self) -> bool:
-        return self.failure is None and all(gate.ok for gate in self.gates)
+        return self.failure is None and all(gate.ok or gate.advisory for gate in self.gates)
 
     @property
     def file_name(self) -> str:
