@@ -1,0 +1,3 @@
+"""No channel layer: Django over WSGI, the control."""
+
+from settings.base import *  # noqa: F403

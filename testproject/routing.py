@@ -1,0 +1,17 @@
+"""Which consumer serves which path, and which one serves which named channel."""
+
+from django.urls import path, re_path
+
+from testproject import consumers
+
+http_routes = [
+    path("consumer/", consumers.HelloConsumer.as_asgi()),
+]
+
+websocket_routes = [
+    path("ws/echo/", consumers.EchoConsumer.as_asgi()),
+    re_path(r"^ws/room/(?P<name>[-.\w]{1,80})/$", consumers.RoomConsumer.as_asgi()),
+    re_path(r"", consumers.NoSuchSocket.as_asgi()),
+]
+
+channel_routes = {}

@@ -1,0 +1,17 @@
+"""Django's paths. Those of the consumers are here too, with an answer for servers without ASGI."""
+
+from django.urls import path, re_path
+
+from testproject import views
+
+urlpatterns = [
+    path("", views.hello),
+    path("render_name/", views.render_name),
+    path("render_table/", views.render_table),
+    path("render_twice/", views.render_twice),
+    path("lookup/", views.lookup),
+    path("healthz", views.healthz),
+    path("consumer/", views.channels_only),
+    re_path(r"^relay/", views.channels_only),
+    re_path(r"^ws/", views.websocket_only),
+]
