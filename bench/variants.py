@@ -28,7 +28,8 @@ class Layer:
     """A channel layer, with the names under which the Django project knows it.
 
     The settings overlays and the entry points have kept the names they had in 2016; this is the
-    one table that maps a layer to both.
+    one table that maps a layer to both. ``one_worker_because`` is the reason why a named channel
+    of this layer takes one ``runworker`` process and not as many as there are server processes.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Layer:
     entry_point: str
     crosses_processes: bool = True
     service: str | None = None
+    one_worker_because: str | None = None
 
 
 SERVERS = {
@@ -65,12 +67,19 @@ LAYERS = {
             crosses_processes=False,
         ),
         Layer("ipc", "settings.channels_ipc", "testproject.asgi_for_ipc:application"),
-        Layer("redis", "settings.channels_redis", "testproject.asgi:application", service="redis"),
+        Layer(
+            "redis",
+            "settings.channels_redis",
+            "testproject.asgi:application",
+            service="redis",
+            one_worker_because="several workers on one channel receive some messages twice",
+        ),
         Layer(
             "redis_pubsub",
             "settings.channels_redis_pubsub",
             "testproject.asgi_for_redis_pubsub:application",
             service="redis",
+            one_worker_because="every worker receives every message",
         ),
     )
 }
@@ -121,6 +130,13 @@ class Variant:
     def has_worker(self) -> bool:
         """Whether a ``runworker`` process can stand behind the channel layer."""
         return LAYERS[self.layer].crosses_processes
+
+    @property
+    def workers(self) -> int:
+        """How many ``runworker`` processes there are: one a server process, where that is right."""
+        if not self.has_worker:
+            return 0
+        return 1 if LAYERS[self.layer].one_worker_because else self.processes
 
     @property
     def group(self) -> str:
