@@ -1,0 +1,119 @@
+"""What a campaign is going to do, in which order, and about how long that takes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from bench.errors import BadInput
+from bench.variants import CONTROL, HEADLINE, Variant
+from bench.workloads import FULL, QUICK, Workload, resolve
+
+QUICK_BUDGET_S = 360.0
+# For the estimate only; a running campaign corrects it by what it sees.
+_START_AND_STOP_S = 6.0
+_GENERATOR_S = 3.0
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One thing compared. The two arms of an A/A pair are the same variant under two names."""
+
+    name: str
+    variant: Variant
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A campaign to be run. ``budget_s`` bounds reruns and rounds; None: take what it takes."""
+
+    kind: str  # quick, full
+    arms: tuple[Arm, ...]
+    tests: tuple[Workload, ...]
+    rounds: int
+    seed: int
+    seconds: Mapping[str, float]  # test -> how long it is measured
+    warmup_s: float
+    budget_s: float | None
+
+    @property
+    def control(self) -> Arm:
+        return self.arms[0]
+
+    @property
+    def twin(self) -> Arm:
+        return next(arm for arm in self.arms[1:] if arm.variant == self.control.variant)
+
+    def order(self, round_: int) -> list[Arm]:
+        """Return every arm once, in the order of ``round_``: shuffled, the same for one seed.
+
+        A machine that gets slower by the minute is then slower for every arm alike.
+        """
+        return Random(f"{self.seed}/{round_}").sample(self.arms, len(self.arms))  # noqa: S311
+
+    def tests_of(self, arm: Arm) -> list[Workload]:
+        return [test for test in self.tests if test.runs_on(arm.variant)]
+
+    def cells(self) -> Iterator[tuple[Arm, Workload]]:
+        """Yield what is measured in every round."""
+        for arm in self.arms:
+            for test in self.tests_of(arm):
+                yield arm, test
+
+    def cell_s(self, test: Workload) -> float:
+        """Estimate how long one measurement of ``test`` takes, start of the generator included."""
+        return _GENERATOR_S + self.warmup_s + self.seconds[test.test]
+
+    def round_s(self) -> float:
+        starts_s = len(self.arms) * _START_AND_STOP_S
+        return starts_s + sum(self.cell_s(test) for _, test in self.cells())
+
+    def total_s(self) -> float:
+        return self.rounds * self.round_s()
+
+
+def plan(
+    kind: str,
+    *,
+    variants: Sequence[Variant] = HEADLINE,
+    tests: Sequence[str] = (),
+    rounds: int | None = None,
+    seconds: float | None = None,
+    seed: int,
+) -> Plan:
+    """Return the ``quick`` or ``full`` campaign, with whatever was asked for in its place.
+
+    The control is gunicorn where it takes part, else the first variant; it runs twice in every
+    round, so that a reader sees by how much two deployments differ that are the same.
+    """
+    workloads = tuple(resolve(name) for name in tests or (FULL if kind == "full" else QUICK))
+    asked_for = bool(tests or rounds or seconds or tuple(variants) != HEADLINE)
+    planned = Plan(
+        kind=kind,
+        arms=_arms(tuple(dict.fromkeys(variants))),
+        tests=workloads,
+        rounds=rounds or (10 if kind == "full" else 3),
+        seed=seed,
+        seconds={test.test: seconds or test.seconds(kind) for test in workloads},
+        warmup_s=2.0 if kind == "full" else 1.0,
+        budget_s=None if kind == "full" or asked_for else QUICK_BUDGET_S,
+    )
+    _refuse_idle_tests(planned)
+    return planned
+
+
+def _arms(variants: tuple[Variant, ...]) -> tuple[Arm, ...]:
+    control = CONTROL if CONTROL in variants else variants[0]
+    others = (variant for variant in variants if variant != control)
+    return (
+        Arm(control.name, control),
+        Arm(f"{control.name} (again)", control),
+        *(Arm(variant.name, variant) for variant in others),
+    )
+
+
+def _refuse_idle_tests(planned: Plan) -> None:
+    measured = {test.test for _, test in planned.cells()}
+    for test in planned.tests:
+        if test.test not in measured:
+            names = ", ".join(arm.name for arm in planned.arms)
+            raise BadInput(f"{test.test} runs on none of {names}: add a variant with a worker")
