@@ -150,3 +150,10 @@ def _for_children(values: Mapping[str, str], path: str) -> str:
     variables |= {name: values[name] for name in sorted(values) if not name.startswith("DEPLOY_")}
     lines = ",\n".join(f'    {name}="{value}"' for name, value in variables.items())
     return f"environment =\n{lines}\n"
+
+
+def executables(variant: Variant, *, redis_url: str | None = None) -> list[str]:
+    """Return the programs that ``variant`` starts, by name, in the order of their first mention."""
+    values = environment(variant, redis_url=redis_url)
+    texts = [(ROOT / name).read_text() for name in values["DEPLOY_FILES_FROM_BENCH_ENV"].split()]
+    return list(dict.fromkeys(re.findall(r"^command = (\S+)", "\n".join(texts), re.MULTILINE)))

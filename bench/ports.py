@@ -3,6 +3,13 @@
 They are the ports of the balancing studies where those are free of each other.
 """
 
+import errno
+import socket
+
+import psutil
+
+from bench.errors import BadInput
+
 APPLICATION = 8000  # the application server by itself
 APPLICATION_FIRST = 8010  # with ``sharing=ports``: one port a process, counted up from here
 NGINX = 8008
@@ -11,3 +18,32 @@ GUNICORN_ONE_WORKER = 9001
 APACHE = 8081
 REDIS = 6390  # not 6379: that one belongs to somebody else
 LOCUST_WEB = 8089
+
+
+def require_free(port: int) -> None:
+    """Raise ``BadInput`` that names the process which listens on the loopback ``port``."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            raise BadInput(f"port {port} is held by {holder(port)}: stop it first") from error
+
+
+def holder(port: int) -> str:
+    """Return who listens on ``port``, for a person: its pid and command line where visible."""
+    for connection in psutil.net_connections(kind="tcp"):
+        if connection.status == psutil.CONN_LISTEN and connection.laddr.port == port:
+            return _described(connection.pid)
+    return "a process that is just ending"
+
+
+def _described(pid: int | None) -> str:
+    if pid is None:
+        return "a process of another user"
+    try:
+        return f"pid {pid} ({' '.join(psutil.Process(pid).cmdline())})"
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return f"pid {pid}"

@@ -1,0 +1,97 @@
+"""When a deployment is ready: when it answers correctly, as the variant it should be.
+
+An open port proves nothing: supervisord binds the sockets of some variants itself, so that a
+connection succeeds while every process behind it is dead.
+"""
+
+import http.client
+import json
+import time
+from collections.abc import Callable, Collection
+from typing import Any
+
+from bench import ports
+from bench.environment import HOST
+from bench.variants import LAYERS, Variant
+
+_REPLY_S = 6.0  # above the 5 s after which the relay itself answers 504
+_PAUSE_S = 0.02
+
+
+class NotReady(Exception):  # noqa: N818 - it says how things stand
+    """Not yet; the text says what is missing."""
+
+
+class Wrong(Exception):  # noqa: N818
+    """It answers, and it will never be the variant asked for."""
+
+
+def identity(variant: Variant, ours: Callable[[], Collection[int]]) -> dict[str, Any]:
+    """Return what the deployment says it is, once; ``ours`` returns the pids that belong to it.
+
+    Raises ``NotReady``, or ``Wrong`` where waiting longer is of no use.
+    """
+    status, _, body = _get("/healthz")
+    if status != 200:
+        raise NotReady(f"/healthz answers {status}")
+    told: dict[str, Any] = json.loads(body)
+    differences = mismatches(variant, told)
+    if differences:
+        raise Wrong("the server is not the variant: " + ", ".join(differences))
+    if told["pid"] not in ours():
+        raise Wrong(f"pid {told['pid']} answers on port {ports.APPLICATION} and is not ours")
+    return told
+
+
+def mismatches(variant: Variant, told: dict[str, Any]) -> list[str]:
+    """Return a phrase for each part of ``told`` that is not as ``variant`` has it."""
+    wanted = {
+        "server": variant.server,
+        "interface": variant.interface,
+        "layer": variant.layer,
+        "middleware": variant.middleware,
+        "settings": LAYERS[variant.layer].settings,
+    }
+    return [
+        f"{key} is {told.get(key)!r} and should be {value!r}"
+        for key, value in wanted.items()
+        if told.get(key) != value
+    ]
+
+
+def relay(ours: Callable[[], Collection[int]]) -> None:
+    """Return when a worker of ours answers through the channel layer; raise ``NotReady``."""
+    status, headers, body = _get("/relay/")
+    pid = headers.get("x-worker-pid")
+    if status != 200 or pid is None:
+        raise NotReady(f"/relay/ answers {status}: {body.decode(errors='replace').strip()}")
+    if int(pid) not in ours():
+        raise Wrong(f"worker {pid} answers on the channel layer and is not ours")
+
+
+def wait(check: Callable[[], Any], until: float, alive: Callable[[], None]) -> Any:
+    """Return what ``check`` returns as soon as it does; ``alive`` raises where nothing will come.
+
+    Raises ``NotReady`` with the last reason when ``until`` (of ``time.monotonic``) has passed.
+    """
+    while True:
+        alive()
+        try:
+            return check()
+        except NotReady:
+            if time.monotonic() > until:
+                raise
+        time.sleep(_PAUSE_S)
+
+
+def _get(path: str) -> tuple[int, dict[str, str], bytes]:
+    connection = http.client.HTTPConnection(HOST, ports.APPLICATION, timeout=_REPLY_S)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        headers = {name.lower(): value for name, value in response.getheaders()}
+        return response.status, headers, response.read()
+    except (OSError, http.client.HTTPException) as error:
+        raise NotReady(f"GET {path}: {error or type(error).__name__}") from error
+    finally:
+        connection.close()

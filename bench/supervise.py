@@ -1,0 +1,249 @@
+"""Starts variants under supervisord and stops them: what is yielded is ready, what ends is gone."""
+
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import time
+import xmlrpc.client
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import psutil
+from supervisor.xmlrpc import SupervisorTransport
+
+from bench import ports, readiness, remains
+from bench.environment import HOST, ROOT, STOP_S, check_root, environment, executables
+from bench.errors import BadInput
+from bench.variants import Variant
+
+BIN = Path(sys.executable).parent
+START_S = 40.0  # a machine that is busy with other things still makes it
+_SOCKET = remains.RUN / "supervisor.sock"
+_START_LOG = remains.LOGS / "start.log"
+
+# All that a deployment takes from the shell it was started in. The rest of it (GUNICORN_CMD_ARGS,
+# WEB_CONCURRENCY, UVICORN_*, GRANIAN_*, PYTHON*) would change what is measured without a trace.
+_KEPT = frozenset(
+    ("HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH")
+) | {"CHANNELS_IPC_DIRECTORY", "DJANGO_ALLOWED_HOSTS", "PYTHONDONTWRITEBYTECODE"}
+
+
+class StartFailed(RuntimeError):  # noqa: N818 - the sentence it makes with raise
+    """A variant did not become ready: ``reason`` in one line, and the end of its logs."""
+
+    def __init__(self, reason: str, log_tail: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.log_tail = log_tail
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A variant that serves. ``pid`` is supervisord's, the root of the whole process tree."""
+
+    variant: Variant
+    identity: dict[str, Any]  # what /healthz said when it became ready
+    pid: int
+    base_url: str = field(default=f"http://{HOST}:{ports.APPLICATION}")
+    websocket_url: str = field(default=f"ws://{HOST}:{ports.APPLICATION}")
+
+    def log_tail(self, lines: int = 40) -> str:
+        """Return the last ``lines`` lines of each program's log."""
+        return remains.log_tail(lines)
+
+
+@contextmanager
+def deployed(
+    variant: Variant, *, cpus: Collection[int] | None = None, start_s: float = START_S
+) -> Iterator[Deployment]:
+    """Run ``variant`` on the CPUs ``cpus``; yield it when it is ready, and stop all of it after.
+
+    Nothing outlives the block: not after an exception, not after Ctrl-C, and where the calling
+    process is killed, its end makes supervisord stop everything. To be entered in a thread that
+    lives as long as the block. Raises ``BadInput`` where a person must do something first, and
+    ``StartFailed`` where the variant does not become ready within ``start_s`` seconds.
+    """
+    with remains.claimed():
+        process = _start(variant, cpus, dies_with_us=True)
+        try:
+            yield _ready(variant, process, start_s)
+        finally:
+            _stop(process)
+
+
+def up(variant: Variant, *, start_s: float = START_S) -> Deployment:
+    """Start ``variant`` and leave it running; raise as ``deployed`` does."""
+    with remains.claimed():
+        process = _start(variant, None, dies_with_us=False)
+        try:
+            return _ready(variant, process, start_s)
+        except BaseException:
+            _stop(process)
+            raise
+
+
+def down() -> str | None:
+    """Stop what runs in this checkout, whoever started it; return its variant's name.
+
+    Returns None where nothing ran. A deployment started by hand has no name: ``supervisord``.
+    """
+    with remains.claimed():
+        pid = supervisord_pid()
+        name = remains.noted_variant()
+        if pid is not None:
+            _end(psutil.Process(pid))
+        left = remains.sweep()
+        return (name or "supervisord") if pid is not None or left else None
+
+
+def _start(
+    variant: Variant, cpus: Collection[int] | None, *, dies_with_us: bool
+) -> subprocess.Popen[bytes]:
+    redis_url = os.environ.get("REDIS_URL")
+    require(variant, redis_url)
+    remains.clear_logs()
+    token = remains.note(variant.name)
+    with _START_LOG.open("wb") as log:
+        return subprocess.Popen(
+            command(cpus, dies_with_us=dies_with_us),
+            cwd=ROOT,
+            env=process_environment(variant, os.environ, redis_url) | {remains.VARIABLE: token},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,  # Ctrl-C is for us: we stop it in order
+        )
+
+
+def require(variant: Variant, redis_url: str | None) -> None:
+    """Raise ``BadInput`` where ``variant`` cannot be started as things are.
+
+    Kills what a deployment that crashed has left.
+    """
+    check_root()
+    for name in executables(variant, redis_url=redis_url):
+        if shutil.which(name, path=_search_path(os.environ)) is None:
+            raise BadInput(f"{name} is missing: {_REMEDIES.get(name, _PIP_REMEDY)}")
+    pid = supervisord_pid()
+    if pid is not None:
+        name = remains.noted_variant() or "a supervisord started by hand"
+        raise BadInput(f"{name} is up (pid {pid}): python -m bench down stops it")
+    remains.sweep()
+    ports.require_free(ports.APPLICATION)
+
+
+_PIP_REMEDY = "pip install -r requirements.txt"
+_REMEDIES = {
+    "redis-server": "apt-get install redis-server, or set REDIS_URL to a Redis that runs",
+    "setpriv": "apt-get install util-linux",
+    "taskset": "apt-get install util-linux",
+}
+
+
+def command(cpus: Collection[int] | None, *, dies_with_us: bool) -> tuple[str, ...]:
+    """Return the command line of supervisord; what it starts inherits the CPUs it is given."""
+    pinned = ("taskset", "--cpu-list", ",".join(map(str, sorted(cpus)))) if cpus else ()
+    tied = ("setpriv", "--pdeathsig", "TERM") if dies_with_us else ()
+    # supervisord warns a root that named no user. This one means to be root: it says so.
+    user = ("--user", "0") if os.geteuid() == 0 else ()
+    configuration = ("--configuration", str(ROOT / "supervisord.conf"))
+    return (
+        *pinned,
+        *tied,
+        str(BIN / "supervisord"),
+        "--nodaemon",
+        "--silent",
+        *configuration,
+        *user,
+    )
+
+
+def process_environment(
+    variant: Variant, shell: Mapping[str, str], redis_url: str | None
+) -> dict[str, str]:
+    """Return all that the processes of ``variant`` find in their environment."""
+    return (
+        {name: value for name, value in shell.items() if name in _KEPT}
+        | environment(variant, redis_url=redis_url)
+        | {"PATH": _search_path(shell), "DJANGO_SECRET_KEY": secrets.token_urlsafe(50)}
+    )
+
+
+def _search_path(shell: Mapping[str, str]) -> str:
+    return f"{BIN}:{shell.get('PATH', os.defpath)}"
+
+
+def _ready(variant: Variant, process: subprocess.Popen[bytes], start_s: float) -> Deployment:
+    until = time.monotonic() + start_s
+    ours = partial(tree, process.pid)
+    wait = partial(readiness.wait, until=until, alive=partial(_require_alive, process))
+    try:
+        told = wait(partial(readiness.identity, variant, ours))
+        if variant.has_worker:
+            wait(partial(readiness.relay, ours))
+    except (readiness.NotReady, readiness.Wrong) as error:
+        raise StartFailed(f"{variant.name}: {error}", remains.log_tail()) from error
+    return Deployment(variant, told, process.pid)
+
+
+def tree(pid: int) -> set[int]:
+    """Return the pids of the process ``pid`` and all its descendants."""
+    try:
+        root = psutil.Process(pid)
+        return {pid, *(child.pid for child in root.children(recursive=True))}
+    except psutil.NoSuchProcess:
+        return set()
+
+
+def _require_alive(process: subprocess.Popen[bytes]) -> None:
+    """Raise ``readiness.Wrong`` where supervisord or one of its programs has given up."""
+    if process.poll() is not None:
+        raise readiness.Wrong(f"supervisord ended with {process.returncode}")
+    for program in programs():
+        if program["statename"] in ("BACKOFF", "FATAL", "EXITED"):
+            raise readiness.Wrong(f"{program['name']} ended: {program['spawnerr']}")
+
+
+def programs() -> list[dict[str, Any]]:
+    """Return what supervisord says of each process; empty where it does not answer yet."""
+    try:
+        return list(rpc().supervisor.getAllProcessInfo())  # type: ignore[arg-type]
+    except (OSError, xmlrpc.client.Error):
+        return []
+
+
+def supervisord_pid() -> int | None:
+    """Return the pid of the supervisord that serves this checkout, ``None`` without one."""
+    try:
+        return int(rpc().supervisor.getPID())  # type: ignore[arg-type]
+    except (OSError, xmlrpc.client.Error):
+        return None
+
+
+def rpc() -> xmlrpc.client.ServerProxy:
+    """Return supervisord's XML-RPC interface, over its unix socket."""
+    transport = SupervisorTransport(None, None, f"unix://{_SOCKET}")
+    return xmlrpc.client.ServerProxy("http://127.0.0.1", transport=transport)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    _end(psutil.Process(process.pid))
+    process.wait()
+    remains.sweep()
+
+
+def _end(supervisord: psutil.Process) -> None:
+    """End supervisord: asked first, so that it stops its programs, and then made to."""
+    try:
+        supervisord.terminate()
+        supervisord.wait(STOP_S + 5)
+    except psutil.TimeoutExpired:
+        supervisord.kill()
+    except psutil.NoSuchProcess:
+        return
