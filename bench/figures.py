@@ -27,6 +27,7 @@ class Figure:
     better: Better
     value: Callable[[Sample], float | None]
     headline: tuple[str, ...] = ()
+    heading: str = ""  # of a column in the verdict table, unit included
 
     @property
     def has_ratio(self) -> bool:
@@ -111,14 +112,22 @@ def _processes(sample: Sample) -> float | None:
 FIGURES = {
     figure.name: figure
     for figure in (
-        Figure("p50_ms", "p50", "ms", "lower", _percentile(50.0), ("open",)),
+        Figure("p50_ms", "p50", "ms", "lower", _percentile(50.0), ("open",), "p50 ms"),
         Figure("p90_ms", "p90", "ms", "lower", _percentile(90.0)),
         Figure("p95_ms", "p95", "ms", "lower", _percentile(95.0)),
-        Figure("p99_ms", "p99", "ms", "lower", _percentile(99.0), ("open",)),
+        Figure("p99_ms", "p99", "ms", "lower", _percentile(99.0), ("open",), "p99 ms"),
         Figure("p999_ms", "p99.9", "ms", "lower", _percentile(99.9)),
         # In an open loop the rate is what was asked for, so it tells nobody apart.
-        Figure("rps", "requests/s", "/s", "higher", _rps, ("closed",)),
-        Figure("held_rps", "highest rate held", "/s", "higher", _held_rps, ("autothrottle",)),
+        Figure("rps", "requests/s", "/s", "higher", _rps, ("closed",), "requests/s"),
+        Figure(
+            "held_rps",
+            "highest rate held",
+            "/s",
+            "higher",
+            _held_rps,
+            ("autothrottle",),
+            "held, /s",
+        ),
         Figure(
             "rps_per_cpu_s",
             "requests per server-CPU-second",
@@ -126,6 +135,7 @@ FIGURES = {
             "higher",
             _rps_per_cpu_s,
             ("closed",),
+            "per CPU-s",
         ),
         Figure("cpu_user_us", "CPU per request, user", "µs", "neither", _cpu_user_us),
         Figure("cpu_system_us", "CPU per request, system", "µs", "neither", _cpu_system_us),

@@ -1,0 +1,96 @@
+"""Conclusions in words, drawn from the intervals and from nothing else.
+
+A quick campaign has no intervals, so it says what it saw and concludes nothing.
+"""
+
+from collections.abc import Iterable
+
+from bench.summary import Ratio, Summary
+from bench.verdicts import bounds, extent, times, title
+
+
+def conclusions(summary: Summary) -> list[str]:
+    """Return a sentence for each arm and test, and for each pair that differs in one factor."""
+    return [
+        sentence
+        for test in summary.campaign.tests
+        for ratios in (summary.ratios, summary.contrasts)
+        for sentence in _sentences(summary, test, ratios)
+    ]
+
+
+def _sentences(summary: Summary, test: str, ratios: Iterable[Ratio]) -> list[str]:
+    pairs: dict[tuple[str, str], list[Ratio]] = {}
+    for ratio in ratios:
+        told = ratio.test == test and ratio.figure in summary.verdicts(test)
+        if told and ratio.arm != summary.campaign.twin:
+            pairs.setdefault((ratio.arm, ratio.base), []).append(ratio)
+    return [
+        f"{title(test)}, {arm} against {base}: "
+        + "; ".join(_clause(ratio, summary.quick) for ratio in found)
+        + "."
+        for (arm, base), found in pairs.items()
+    ]
+
+
+def _clause(ratio: Ratio, quick: bool) -> str:
+    label, span = ratio.figure.label, bounds(ratio, " to ")
+    if ratio.interval is None and quick:
+        return f"{label} {_times(ratio)} in the median of {ratio.spread.n} rounds (range {span})"
+    if ratio.interval is None:
+        return f"{ratio.spread.n} valid rounds are too few to tell a difference in {label}"
+    if not ratio.differs:
+        return f"no difference can be told in {label} (95 % interval {span})"
+    return f"{label} {_times(ratio)} (95 % interval {span})"
+
+
+def _times(ratio: Ratio) -> str:
+    return f"is {times(ratio.estimate)} times as high"
+
+
+def caution(summary: Summary) -> str | None:
+    """Return what a reader must know before any figure, or None where nothing stands in the way."""
+    if summary.alarms:
+        worst = "; ".join(_alarm(ratio) for ratio in summary.alarms)
+        return (
+            f"The control differs from itself: {worst}. "
+            "Something other than the deployments made a difference, so small ratios mean nothing "
+            "here, and the campaign should be run again."
+        )
+    if summary.campaign.finished is None:
+        return "The campaign was interrupted: it holds fewer rounds than it set out to."
+    return None
+
+
+def _alarm(ratio: Ratio) -> str:
+    return f"{ratio.figure.label} under {ratio.test} by {bounds(ratio, ' to ')}"
+
+
+def twin(summary: Summary) -> str | None:
+    """Return what the A/A pair says; None where the campaign had none."""
+    ratios = summary.twin_ratios
+    if not ratios:
+        return None
+    low, high = min(extent(one)[0] for one in ratios), max(extent(one)[1] for one in ratios)
+    if summary.quick:
+        kind = "ratios to itself ranged"
+    else:
+        kind = f"{len(ratios)} intervals of its ratio to itself reach"
+    return (
+        f"The control was measured twice in every round, as if it were two variants: the {kind} "
+        f"from {low:.2f} to {high:.2f}. Differences within that mean nothing."
+    )
+
+
+def standing(summary: Summary) -> str:
+    """Return what kind of evidence this campaign is."""
+    rounds = summary.campaign.rounds
+    if summary.quick:
+        return (
+            f"A quick campaign of {rounds} rounds: medians and ranges, from which nothing is "
+            "concluded. Intervals need the ten rounds of `make bench-full`."
+        )
+    return (
+        f"A full campaign of {rounds} rounds. A ratio stands with its 95 % interval; where that "
+        "contains 1, no difference can be told."
+    )

@@ -1,0 +1,142 @@
+"""The verdict table as data, which the terminal, the README and the page print their own way."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from bench.cells import Cell
+from bench.figures import Figure, number
+from bench.summary import Ratio, Summary
+from bench.workloads import WORKLOADS
+
+Tone = Literal["better", "worse", "same", "unknown"]
+MISSING = "–"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One figure of one arm, and its ratio to the control's; ``bounds`` is empty without one."""
+
+    value: str
+    ratio: str
+    bounds: str
+    tone: Tone
+
+
+@dataclass(frozen=True)
+class Row:
+    """One arm under one test; ``rounds`` says how many counted, ``lost`` what did not."""
+
+    arm: str
+    role: str  # "control", "on /" where it stands in with another test, or empty
+    entries: tuple[Entry, ...]
+    rounds: str
+    lost: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """One test with its headline figures and a row for each arm that took part."""
+
+    test: str
+    title: str
+    figures: tuple[Figure, ...]
+    rows: tuple[Row, ...]
+
+
+def sections(summary: Summary) -> tuple[Section, ...]:
+    """Return the verdict of every test that somebody was put to."""
+    return tuple(
+        Section(test, title(test), summary.verdicts(test), _rows(summary, test))
+        for test in summary.campaign.tests
+        if any(cell.test == test for cell in summary.cells)
+    )
+
+
+def title(test: str) -> str:
+    """Return what ``test`` does, in a few words."""
+    workload = WORKLOADS.get(test)
+    if workload is None:
+        return test
+    verb = "echo over" if workload.transport == "websocket" else "GET"
+    ask = f"{verb} {workload.path}"
+    if workload.mode == "open":
+        return f"{ask} at {workload.rate_rps:.0f}/s"
+    if workload.mode == "closed":
+        return f"{ask} from {workload.concurrency} clients"
+    return f"{ask}, highest rate"
+
+
+def _rows(summary: Summary, test: str) -> tuple[Row, ...]:
+    campaign, figures = summary.campaign, summary.verdicts(test)
+    rows = [
+        _row(summary, cell, figures, _role(summary, cell))
+        for arm in summary.arms
+        if (cell := summary.cell(arm, test))
+    ]
+    stand_in = WORKLOADS[test].control_test if test in WORKLOADS else None
+    if stand_in and not summary.cell(campaign.control, test):
+        cell = summary.cell(campaign.control, stand_in)
+        if cell:
+            rows.insert(0, _row(summary, cell, figures, f"on {WORKLOADS[stand_in].path}"))
+    return tuple(rows)
+
+
+def _role(summary: Summary, cell: Cell) -> str:
+    return "control" if cell.arm == summary.campaign.control else ""
+
+
+def _row(summary: Summary, cell: Cell, figures: tuple[Figure, ...], role: str) -> Row:
+    return Row(
+        arm=cell.arm,
+        role=role,
+        entries=tuple(
+            _entry(cell, figure, summary.ratio(cell.arm, cell.test, figure.name))
+            for figure in figures
+        ),
+        rounds=f"{cell.valid}/{summary.campaign.rounds}",
+        lost=lost(cell),
+    )
+
+
+def lost(cell: Cell) -> str:
+    """Return what of ``cell`` did not count, such as ``1 discarded, 2 failed``."""
+    parts = [(cell.discarded, "discarded"), (cell.failed, "failed")]
+    return ", ".join(f"{count} {what}" for count, what in parts if count)
+
+
+def _entry(cell: Cell, figure: Figure, ratio: Ratio | None) -> Entry:
+    value = number(cell.median(figure.name))
+    if ratio is None:
+        return Entry(value, "", "", "unknown")
+    return Entry(value, times(ratio.estimate), bounds(ratio), tone(ratio))
+
+
+def tone(ratio: Ratio) -> Tone:
+    """Return what a ratio means for somebody who picks a deployment; only an interval can say."""
+    if ratio.differs is None:
+        return "unknown"
+    if not ratio.differs:
+        return "same"
+    lower = ratio.estimate < 1
+    return "better" if lower == (ratio.figure.better == "lower") else "worse"
+
+
+def times(ratio: float) -> str:
+    """Return a ratio with as many digits as a reader can use."""
+    if ratio >= 100:
+        return f"{ratio:,.0f}"
+    # Near 1 the third decimal may decide on which side of it an interval ends.
+    return f"{ratio:.1f}" if ratio >= 10 else f"{ratio:.2f}" if ratio >= 1.1 else f"{ratio:.3f}"
+
+
+def bounds(ratio: Ratio, joint: str = "–") -> str:
+    """Return the interval's ends, or the range over the rounds where there is no interval."""
+    low, high = extent(ratio)
+    return f"{times(low)}{joint}{times(high)}"
+
+
+def extent(ratio: Ratio) -> tuple[float, float]:
+    """Return the interval's ends, or the range over the rounds where there is no interval."""
+    if ratio.interval:
+        return ratio.interval.low, ratio.interval.high
+    return ratio.spread.low, ratio.spread.high
