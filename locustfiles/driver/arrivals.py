@@ -1,0 +1,31 @@
+"""When requests are meant to be sent, in seconds after the start. Pure."""
+
+import random
+from collections.abc import Iterator
+
+PROCESSES = ("constant", "poisson")
+
+
+def constant(rate_rps: float, duration_s: float) -> Iterator[float]:
+    """Yield ``k / rate_rps`` for every k that falls before ``duration_s``.
+
+    Each time is computed from k and not from the one before, so that nothing accumulates.
+    """
+    k = 0
+    while (at := k / rate_rps) < duration_s:
+        yield at
+        k += 1
+
+
+def poisson(rate_rps: float, duration_s: float, seed: int | None = None) -> Iterator[float]:
+    """Yield arrivals of users who know nothing of each other: the gaps are exponential."""
+    gap = random.Random(seed).expovariate  # noqa: S311 - no secret depends on it
+    at = gap(rate_rps)
+    while at < duration_s:
+        yield at
+        at += gap(rate_rps)
+
+
+def arrivals(process: str, rate_rps: float, duration_s: float) -> Iterator[float]:
+    """Return the arrivals of the ``process`` called so, one of ``PROCESSES``."""
+    return {"constant": constant, "poisson": poisson}[process](rate_rps, duration_s)

@@ -1,0 +1,147 @@
+"""The driver's options, as Locust arguments: on the command line, in the web UI, from the master."""
+
+import argparse
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from .arrivals import PROCESSES
+
+
+class BadOption(ValueError):  # noqa: N818 - it says what is wrong, not that something is
+    """An option has a value that cannot be; the text names both."""
+
+
+def number(least: float, *, above: bool = False, most: float = math.inf) -> Callable[[str], float]:
+    """Return a converter for numbers from ``least`` (or strictly above it) to ``most``."""
+    limits = f"above {least:g}" if above else f"{least:g} or more"
+    if most < math.inf:
+        limits += f", and at most {most:g}"
+
+    def convert(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value) or not least <= value <= most or (above and value == least):
+            raise argparse.ArgumentTypeError(f"{text!r} is no number {limits}")
+        return value
+
+    return convert
+
+
+def whole(least: int, most: int) -> Callable[[str], int]:
+    """Return a converter for whole numbers from ``least`` to ``most``."""
+
+    def convert(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least} to {most}")
+        return value
+
+    return convert
+
+
+def choice(*valid: str) -> Callable[[str], str]:
+    """Return a converter that takes one of ``valid``."""
+
+    def convert(text: str) -> str:
+        if text not in valid:
+            raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(valid)}")
+        return text
+
+    return convert
+
+
+@dataclass(frozen=True)
+class Option:
+    """One Locust argument. ``choices`` makes the web UI show a list."""
+
+    flag: str
+    convert: Callable[[str], Any]
+    default: Any
+    help: str
+    choices: tuple[str, ...] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.flag.removeprefix("--").replace("-", "_")
+
+
+RPS = Option(
+    "--rps",
+    number(0, above=True, most=100_000),
+    300.0,
+    "Open loop: requests per second, sent on time whatever the replies do",
+)
+ARRIVALS = Option(
+    "--arrivals",
+    choice(*PROCESSES),
+    "constant",
+    "Open loop: evenly spaced, or as users who know nothing of each other arrive",
+    PROCESSES,
+)
+CLIENTS = Option(
+    "--clients",
+    whole(1, 10_000),
+    10,
+    "Closed loop: how many clients, each waiting for its reply before it sends again",
+)
+MAX_IN_FLIGHT = Option(
+    "--max-in-flight",
+    whole(1, 9_000),
+    1_000,
+    "Open loop: with so many requests unanswered an arrival is dropped, and counted as dropped",
+)
+TIMEOUT = Option(
+    "--timeout",
+    number(0, above=True, most=3_600),
+    10.0,
+    "Seconds after which a request without a complete reply is given up and counted as a timeout",
+)
+WARM_UP = Option(
+    "--warm-up",
+    number(0, most=3_600),
+    0.0,
+    "Seconds of the run time, at its beginning, in which requests are sent but not counted",
+)
+RESULT_JSON = Option(
+    "--result-json",
+    str,
+    "",
+    "Write everything that was measured to this file: counts, HDR histograms in microseconds",
+)
+COMMON = (RPS, ARRIVALS, CLIENTS, MAX_IN_FLIGHT, TIMEOUT, WARM_UP, RESULT_JSON)
+
+
+def add_to(parser: Any, options: tuple[Option, ...]) -> None:
+    """Add ``options`` to Locust's argument ``parser``, in a group of their own."""
+    group = parser.add_argument_group("Load driver")
+    for option in options:
+        group.add_argument(
+            option.flag,
+            type=option.convert,
+            default=option.default,
+            choices=option.choices,
+            help=f"{option.help}. Default: {option.default!r}".replace("%", "%%"),
+        )
+
+
+def checked(parsed: Any, options: tuple[Option, ...]) -> dict[str, Any]:
+    """Return the values of ``options`` in Locust's ``parsed`` options, by name.
+
+    They are converted once more: the web UI and the master hand over what was typed, unchecked.
+    Raises ``BadOption``.
+    """
+    values = {}
+    for option in options:
+        given = getattr(parsed, option.name)
+        try:
+            values[option.name] = option.convert(str(given))
+        except argparse.ArgumentTypeError as error:
+            raise BadOption(f"{option.flag}: {error}") from error
+    return values

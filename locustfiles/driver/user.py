@@ -1,0 +1,259 @@
+"""The Locust user that drives a test: one user a process makes all the requests.
+
+A test is a user class, chosen as Locust has it: named on the command line, or picked in the web UI
+with ``--class-picker``. Where none is named the first one in the file runs.
+"""
+
+import gc
+import json
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+import gevent
+from gevent.greenlet import Greenlet
+from locust import User, events, task
+from locust.exception import StopUser
+
+from . import statistics
+from .options import BadOption, Option, add_to, checked
+from .pacing import Loop
+from .record import Recorder
+from .target import BadTarget, Target
+from .ticker import clock
+
+logger = logging.getLogger(__name__)
+
+LEAD_S = 0.05  # from now to the first arrival: the schedule begins when everything is in place
+STOP_MARGIN_S = 2.0  # a stop this close to the end is the end: let the driver come to it
+CRASHED = 3  # the exit code after a fault of the driver's own
+
+
+@dataclass
+class Run:
+    """One test in progress: when it began, when it shall end, and how to end it sooner."""
+
+    start: float  # of what is counted, after the warm-up
+    duration_s: float | None  # None: until it is stopped
+    loop: Loop | None = None
+    stopped_early: bool = False
+    crash: BaseException | None = None
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def end(self) -> float:
+        return float("inf") if self.duration_s is None else self.start + self.duration_s
+
+    def stop(self, *, crash: BaseException | None = None) -> None:
+        """End the test before its time."""
+        self.crash = self.crash or crash
+        if crash or clock() < self.end - STOP_MARGIN_S:
+            self.stopped_early = True
+            if self.loop is not None and not self.loop.stopping:
+                self.loop.stop()
+
+
+class DrivenUser(User):
+    """Runs the test once and then ends Locust's run. Subclasses are the tests.
+
+    ``test`` and ``mode`` name the test in the JSON; ``options`` are the options that are its own.
+    """
+
+    abstract = True
+    test = ""
+    mode = ""
+    transport = ""
+    options: tuple[Option, ...] = ()
+
+    @task
+    def drive(self) -> None:
+        if getattr(self.environment, "run", None) is not None:
+            logger.warning("one user drives the whole load: the others have nothing to do")
+            raise StopUser
+        try:
+            self.values = checked(self.environment.parsed_options, self.options)
+            self._run()
+        except (BadOption, BadTarget) as error:
+            logger.error("%s", error)
+            self.environment.runner.log_exception("local", str(error), "")
+        except Exception:
+            logger.exception("the load driver failed")
+            self.environment.process_exit_code = CRASHED
+        gevent.spawn(_end, self.environment)
+        raise StopUser
+
+    def measure(self, run: Run) -> dict[str, Any]:
+        """Run the test, and return its part of the JSON."""
+        raise NotImplementedError
+
+    def find_target(self) -> Target:
+        """Return where the load goes. Raises ``BadTarget``."""
+        raise NotImplementedError
+
+    def report(self, intended: float, now: float, failure: str | None, length: int) -> None:
+        """Tell Locust about a reply: timed from the intended send, and untimed if it failed.
+
+        Locust keeps one histogram for all; without a time a failure is counted and not timed.
+        """
+        self.environment.events.request.fire(
+            request_type=self.request_type,
+            name=self.values["path"],
+            response_time=(now - intended) * 1000 if failure is None else None,
+            response_length=length,
+            exception=failure,
+            context={},
+        )
+
+    def _run(self) -> None:
+        # A headless run has looked already; a web UI may name another host for each run.
+        self.target = vars(self.environment).pop("looked_up", None) or self.find_target()
+        parsed = self.environment.parsed_options
+        warm_up_s = self.values["warm_up"]
+        duration_s = parsed.run_time - warm_up_s if parsed.run_time else None
+        if duration_s is not None and duration_s <= 0:
+            raise BadOption(
+                f"--warm-up {warm_up_s:g}: leaves nothing of the run time of {parsed.run_time} s"
+            )
+        run = Run(clock() + LEAD_S + warm_up_s, duration_s)
+        self.environment.run = run
+        try:
+            with quiet_garbage_collector(timed=duration_s is not None), loud_callbacks(run):
+                measured = self.measure(run)
+        finally:
+            self.environment.run = None
+        if run.crash is not None:
+            raise run.crash
+        self._write(run, measured)
+
+    def _write(self, run: Run, measured: dict[str, Any]) -> None:
+        if run.stopped_early:
+            run.warnings.append("stopped before its time")
+        for warning in run.warnings:
+            logger.warning("%s", warning)
+        whole = {
+            "test": self.test,
+            "mode": self.mode,
+            "transport": self.transport,
+            "duration_s": float(run.duration_s or clock() - run.start),
+            "rate_rps": None,
+            "concurrency": None,
+            **measured,
+            "warnings": run.warnings,
+        }
+        if self.values["result_json"]:
+            Path(self.values["result_json"]).write_text(json.dumps(whole) + "\n")
+
+
+def recorded(recorder: Recorder) -> dict[str, Any]:
+    """Return what ``recorder`` counted, as JSON; raise if a request got lost."""
+    counts = recorder.counts()
+    if counts["sent"] != counts["ok"] + counts["error"] + counts["timeout"]:
+        raise AssertionError(f"the driver has lost requests: {counts}")
+    return recorder.as_json()
+
+
+@contextmanager
+def quiet_garbage_collector(*, timed: bool) -> Iterator[None]:
+    """Keep the collector from pausing the schedule.
+
+    What exists now is never looked at again; a test with an end collects nothing until then, as a
+    request leaves no cycles behind.
+    """
+    gc.collect()
+    gc.freeze()
+    if timed:
+        gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.unfreeze()
+
+
+@contextmanager
+def loud_callbacks(run: Run) -> Iterator[None]:
+    """End ``run`` if a callback of the event loop raises: gevent only prints it and goes on."""
+    hub = gevent.get_hub()
+    handle_error = hub.handle_error
+
+    def stop_and_handle(context: Any, kind: Any, value: Any, trace: Any) -> None:
+        if not isinstance(context, Greenlet):
+            run.stop(crash=value)
+        handle_error(context, kind, value, trace)
+
+    hub.handle_error = stop_and_handle
+    try:
+        yield
+    finally:
+        hub.handle_error = handle_error
+
+
+def _end(environment: Any) -> None:
+    """End Locust's run: a web UI stays up for the next one."""
+    if environment.parsed_options.headless:
+        environment.runner.quit()
+    else:
+        environment.runner.stop()
+
+
+def _refuse(message: object) -> NoReturn:
+    sys.stderr.write(f"locust: error: {message}\n")
+    raise SystemExit(2)
+
+
+def _only_one(environment: Any) -> None:
+    """Leave one test: the one that was named, or the first in the file."""
+    tests = environment.user_classes
+    if len(tests) > 1 and environment.parsed_options.user_classes:
+        if environment.parsed_options.headless:
+            _refuse(f"one test at a time: {' or '.join(sorted(each.__name__ for each in tests))}")
+        logger.warning("one test at a time: %s runs", tests[0].__name__)
+    environment.user_classes = tests[:1]
+
+
+def register(options: tuple[Option, ...]) -> None:
+    """Hook the driver into Locust. A locust file calls this once, with the options of its tests."""
+    statistics.install()
+
+    @events.init_command_line_parser.add_listener
+    def add_options(parser: Any) -> None:
+        add_to(parser, options)
+
+    @events.init.add_listener
+    def begin(environment: Any, **_: Any) -> None:
+        parsed = environment.parsed_options
+        if parsed.run_time is not None and parsed.run_time <= 0:
+            _refuse(f"--run-time {parsed.run_time}: a test lasts 1 s or more")
+        if not parsed.class_picker:
+            _only_one(environment)
+        if parsed.headless and not parsed.worker:
+            _look(environment)
+
+    @events.test_start.add_listener
+    def allow_draining(environment: Any, **_: Any) -> None:
+        parsed = environment.parsed_options
+        drain_s = float(parsed.timeout) + float(parsed.warm_up) + STOP_MARGIN_S
+        # Locust's default of 0 would cut off what is in flight, and not count it.
+        environment.stop_timeout = max(environment.stop_timeout, drain_s)
+        _only_one(environment)
+
+    @events.test_stopping.add_listener
+    def stop(environment: Any, **_: Any) -> None:
+        run = getattr(environment, "run", None)
+        if run is not None:
+            run.stop()
+
+
+def _look(environment: Any) -> None:
+    """Refuse what can be seen to be wrong before a test starts, in one line."""
+    test = environment.user_classes[0](environment)
+    test.host = environment.host
+    try:
+        test.values = checked(environment.parsed_options, test.options)
+        environment.looked_up = test.find_target()
+    except (BadOption, BadTarget) as error:
+        _refuse(error)
