@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -171,10 +171,8 @@ class Generator:
     def _kill(self, *, late: bool) -> None:
         if late:
             self._late.set()
-        try:
+        with suppress(ProcessLookupError):  # it has ended by itself
             os.killpg(self._process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # it has ended by itself
 
 
 @contextmanager

@@ -6,6 +6,7 @@ what Locust's FastHttpUser spends, so that the generator reaches its limit well 
 
 import errno
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -162,10 +163,8 @@ class Connection:
 
     def _write(self) -> None:
         """Send what is unsent: over loopback a connection is made by the time this is called."""
-        try:
+        with suppress(BlockingIOError):
             self.unsent = self.unsent[self.socket.send(self.unsent) :]
-        except BlockingIOError:
-            pass
         if self.unsent and self.writer is None:
             self.writer = self.client.loop.io(self.socket.fileno(), WRITABLE)
             self.writer.start(self._writable)

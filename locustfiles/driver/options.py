@@ -1,4 +1,4 @@
-"""The driver's options, as Locust arguments: on the command line, in the web UI, from the master."""
+"""The driver's options, as Locust arguments: on the command line and in the web UI."""
 
 import argparse
 import math

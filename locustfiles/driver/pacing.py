@@ -113,7 +113,7 @@ class OpenLoop(Loop):
 
 
 class ClosedLoop(Loop):
-    """Keeps ``clients`` requests in flight until ``end``: a client sends when its reply has come."""
+    """Keeps ``clients`` requests in flight until ``end``: each reply makes room for the next."""
 
     def __init__(
         self,

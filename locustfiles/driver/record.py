@@ -101,7 +101,7 @@ class Recorder:
             self._second(intended).dropped += 1
 
     def finished(self, intended: float, now: float, failure: str | None) -> None:
-        """A request that was sent has its reply, or has failed in the way that ``failure`` names."""
+        """A request that was sent has its reply, or has failed as ``failure`` says."""
         if intended < self.start:
             return
         second = self._second(intended)
