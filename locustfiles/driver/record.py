@@ -146,6 +146,7 @@ class Recorder:
         """Return the part of the driver's JSON that was counted here."""
         return {
             **self.counts(),
+            "started_monotonic_s": self.start,
             "elapsed_s": self.last - self.start,
             "error_kinds": dict(self.error_kinds.most_common()),
             "latency_us": payload(histogram(self.ok_us())),
