@@ -126,8 +126,9 @@ def configuration(
     texts = [(ROOT / name).read_text() for name in _expanded(files, values).split()]
     body = "\n".join(_expanded(text, values) for text in (head, *texts))
     banner = (
-        f"; {variant.name}: put this file into the project's root as supervisord.conf, and run\n"
-        "; supervisord there. A secret key of your own belongs where DJANGO_SECRET_KEY is.\n\n"
+        f"; {variant.name}: put this file into the project's root as supervisord.conf, and there\n"
+        ";   mkdir -p run/log && supervisord\n"
+        "; A secret key of your own belongs where DJANGO_SECRET_KEY is.\n\n"
     )
     text = body.replace("[supervisord]\n", f"[supervisord]\n{_for_children(values, path)}", 1)
     return {"supervisord.conf": banner + text}

@@ -8,6 +8,7 @@ import http.client
 import json
 import time
 from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from bench import ports
@@ -41,6 +42,21 @@ def identity(variant: Variant, ours: Callable[[], Collection[int]]) -> dict[str,
     if told["pid"] not in ours():
         raise Wrong(f"pid {told['pid']} answers on port {ports.APPLICATION} and is not ours")
     return told
+
+
+def everyone(processes: int, seen: set[int]) -> None:
+    """Return when as many processes as there should be have answered; ``seen`` collects them.
+
+    Raises ``NotReady``. Connections of the same moment reach several processes; one after another
+    they may all reach the same.
+    """
+    if processes == 1:
+        return
+    with ThreadPoolExecutor(4 * processes) as clients:
+        answers = list(clients.map(_get, ["/healthz"] * 4 * processes))
+    seen |= {json.loads(body)["pid"] for status, _, body in answers if status == 200}
+    if len(seen) < processes:
+        raise NotReady(f"{len(seen)} of {processes} server processes have answered")
 
 
 def mismatches(variant: Variant, told: dict[str, Any]) -> list[str]:

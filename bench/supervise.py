@@ -105,15 +105,14 @@ def down() -> str | None:
 def _start(
     variant: Variant, cpus: Collection[int] | None, *, dies_with_us: bool
 ) -> subprocess.Popen[bytes]:
-    redis_url = os.environ.get("REDIS_URL")
-    require(variant, redis_url)
+    require(variant, os.environ)
     remains.clear_logs()
     token = remains.note(variant.name)
     with _START_LOG.open("wb") as log:
         return subprocess.Popen(
             command(cpus, dies_with_us=dies_with_us),
             cwd=ROOT,
-            env=process_environment(variant, os.environ, redis_url) | {remains.VARIABLE: token},
+            env=process_environment(variant, os.environ) | {remains.VARIABLE: token},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -121,14 +120,14 @@ def _start(
         )
 
 
-def require(variant: Variant, redis_url: str | None) -> None:
+def require(variant: Variant, shell: Mapping[str, str]) -> None:
     """Raise ``BadInput`` where ``variant`` cannot be started as things are.
 
     Kills what a deployment that crashed has left.
     """
     check_root()
-    for name in executables(variant, redis_url=redis_url):
-        if shutil.which(name, path=_search_path(os.environ)) is None:
+    for name in ("setpriv", "taskset", *executables(variant, redis_url=shell.get("REDIS_URL"))):
+        if shutil.which(name, path=_search_path(shell)) is None:
             raise BadInput(f"{name} is missing: {_REMEDIES.get(name, _PIP_REMEDY)}")
     pid = supervisord_pid()
     if pid is not None:
@@ -164,15 +163,24 @@ def command(cpus: Collection[int] | None, *, dies_with_us: bool) -> tuple[str, .
     )
 
 
-def process_environment(
-    variant: Variant, shell: Mapping[str, str], redis_url: str | None
-) -> dict[str, str]:
+def process_environment(variant: Variant, shell: Mapping[str, str]) -> dict[str, str]:
     """Return all that the processes of ``variant`` find in their environment."""
-    return (
-        {name: value for name, value in shell.items() if name in _KEPT}
-        | environment(variant, redis_url=redis_url)
-        | {"PATH": _search_path(shell), "DJANGO_SECRET_KEY": secrets.token_urlsafe(50)}
-    )
+    kept = {name: value for name, value in shell.items() if name in _KEPT}
+    return kept | exports(variant, shell)
+
+
+def exports(variant: Variant, shell: Mapping[str, str]) -> dict[str, str]:
+    """Return what supervisord needs in its environment on this machine to run ``variant``."""
+    return environment(variant, redis_url=shell.get("REDIS_URL")) | {
+        "PATH": _search_path(shell),
+        "DJANGO_SECRET_KEY": secrets.token_urlsafe(50),
+    }
+
+
+def search_path_for_others() -> str:
+    """Return where the servers' programs are, as a configuration for another machine says it."""
+    inside = BIN.is_relative_to(ROOT)
+    return f"%(here)s/{BIN.relative_to(ROOT)}" if inside else str(BIN)
 
 
 def _search_path(shell: Mapping[str, str]) -> str:
@@ -185,6 +193,7 @@ def _ready(variant: Variant, process: subprocess.Popen[bytes], start_s: float) -
     wait = partial(readiness.wait, until=until, alive=partial(_require_alive, process))
     try:
         told = wait(partial(readiness.identity, variant, ours))
+        wait(partial(readiness.everyone, variant.processes, set()))
         if variant.has_worker:
             wait(partial(readiness.relay, ours))
     except (readiness.NotReady, readiness.Wrong) as error:

@@ -1,0 +1,118 @@
+"""``bench list``, ``show``, ``env``, ``up`` and ``down``: deployments, by hand."""
+
+import os
+import shlex
+
+import click
+from click.shell_completion import CompletionItem
+from rich.console import Console
+from rich.table import Table
+
+from bench import remains, supervise
+from bench.environment import check_root, configuration
+from bench.variants import HEADLINE, LAYERS, VARIANTS, Variant, resolve
+
+
+class VariantName(click.ParamType[Variant]):
+    """A variant by its name, completed by the shell; an unknown one names the nearest."""
+
+    name = "variant"
+
+    def convert(
+        self, value: str | Variant, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Variant:
+        return value if isinstance(value, Variant) else resolve(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        names = (name for name in VARIANTS if name.startswith(incomplete))
+        return [CompletionItem(name) for name in names]
+
+
+variant_argument = click.argument("variant", type=VariantName())
+
+
+@click.command()
+def list_variants() -> None:
+    """List every variant with its factors."""
+    Console().print(variant_table())
+
+
+def variant_table() -> Table:
+    """Return the table of all variants; the headline campaign's are marked."""
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("variant", no_wrap=True, style="bold")
+    for heading in ("server", "layer", "middleware"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("processes", "workers"):
+        table.add_column(heading, justify="right")
+    for variant in VARIANTS.values():
+        table.add_row(*_row(variant), style="green" if variant in HEADLINE else None)
+    reasons = (
+        f"{one.name}: {one.one_worker_because}" for one in LAYERS.values() if one.one_worker_because
+    )
+    table.caption = "\n".join(("green: the headline campaign", "one worker only:", *reasons))
+    table.caption_justify = "left"
+    return table
+
+
+def _row(variant: Variant) -> tuple[str, ...]:
+    workers = str(variant.workers) if variant.has_worker else "-"
+    names = (variant.name, variant.server, variant.layer, variant.middleware)
+    return (*names, str(variant.processes), workers)
+
+
+@click.command()
+@variant_argument
+def show(variant: Variant) -> None:
+    """Print the complete configuration of VARIANT, every value filled in.
+
+    What it prints is one supervisord.conf, to be copied to a server of your own.
+    """
+    files = configuration(
+        variant, redis_url=os.environ.get("REDIS_URL"), path=supervise.search_path_for_others()
+    )
+    for text in files.values():
+        click.echo(text, nl=False)
+
+
+@click.command()
+@variant_argument
+def env(variant: Variant) -> None:
+    """Print shell exports under which a bare supervisord runs VARIANT.
+
+    Use it as: eval "$(python -m bench env daphne-ipc)" && supervisord. It also makes the folder
+    that the logs go to.
+    """
+    check_root()
+    remains.LOGS.mkdir(parents=True, exist_ok=True)
+    for name, value in supervise.exports(variant, os.environ).items():
+        click.echo(f"export {name}={shlex.quote(value)}")
+
+
+@click.command()
+@variant_argument
+def up(variant: Variant) -> None:
+    """Start VARIANT and leave it running."""
+    try:
+        deployment = supervise.up(variant)
+    except supervise.StartFailed as failure:
+        raise Failed(f"{failure.reason}\n{failure.log_tail}") from failure
+    told = deployment.identity
+    click.echo(f"{variant.name} is ready at {deployment.base_url}")
+    click.echo(f"{told['server']} {told['server_version']}, supervisord is pid {deployment.pid}")
+    click.echo("supervisorctl status looks at it; python -m bench down stops it")
+
+
+class Failed(click.ClickException):
+    """A variant that does not start is no bad input: exit code 1, and the log."""
+
+    exit_code = 1
+
+
+@click.command()
+def down() -> None:
+    """Stop the variant that runs, whoever started it in this checkout."""
+    name = supervise.down()
+    click.echo(f"{name} is stopped" if name else "nothing is up")
