@@ -5,7 +5,7 @@ PYTHON  ?= python3
 BIN      = $(VENV)/bin
 PYTEST_ARGS ?=
 
-.PHONY: bench bench-full test lint system env clean
+.PHONY: bench bench-full test lint system env channels1-env channels017-env clean
 
 bench: env system
 	$(BIN)/python -m bench run --quick
@@ -26,6 +26,22 @@ env: $(VENV)/.installed
 $(VENV)/.installed: requirements.txt constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
+	touch $@
+
+# The software of 2016, each in an environment of its own: docs/2016-stack.md.
+PYTHON311 ?= python3.11
+PYTHON36  ?= python3.6
+
+channels1-env: .venv-channels1/.installed
+
+.venv-channels1/.installed: channels1/install channels1/requirements.txt
+	channels1/install .venv-channels1 $(PYTHON311)
+
+channels017-env: .venv-channels017/.installed
+
+.venv-channels017/.installed: channels1/requirements-2016.txt
+	$(PYTHON36) -m venv .venv-channels017
+	.venv-channels017/bin/pip install --quiet --requirement channels1/requirements-2016.txt
 	touch $@
 
 system:
