@@ -2,13 +2,25 @@
 
 import os
 
+from channels.consumer import get_handler_name
+from channels.exceptions import StopConsumer
 from channels.generic.http import AsyncHttpConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
+
+from testproject import http_message, relay
+
+TRY_AGAIN_LATER = 1013  # RFC 6455's registry of close codes
 
 
 def server_pid() -> tuple[bytes, bytes]:
     """Return the header that says which process answered; asked each time, for servers fork."""
     return b"X-Server-Pid", b"%d" % os.getpid()
+
+
+def worker_header(pid: int) -> tuple[bytes, bytes]:
+    """Return the header that says which worker ran the request."""
+    return b"X-Worker-Pid", b"%d" % pid
 
 
 class HelloConsumer(AsyncHttpConsumer):
@@ -20,6 +32,43 @@ class HelloConsumer(AsyncHttpConsumer):
             return
         headers = [(b"Content-Type", b"text/plain"), (b"Content-Length", b"2")]
         await self.send_response(200, b"OK", headers=headers)
+
+
+class RelayConsumer(AsyncHttpConsumer):
+    """Has a worker run Django: ``/relay/<path>`` is the view of ``/<path>``, seen below /relay."""
+
+    # Not a configured alias: the relay has one reply channel for all requests.
+    channel_layer_alias = "none"
+    size = 0  # bytes of body so far
+
+    async def dispatch(self, message):
+        """Call the handler. No database here, so no connection to close in another thread."""
+        await getattr(self, get_handler_name(message))(message)
+
+    async def http_request(self, message):
+        self.size += len(message.get("body", b""))
+        if self.size > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            await self.send_error(relay.TooLarge("The request's body is too large to be relayed."))
+            raise StopConsumer
+        await super().http_request(message)
+
+    async def handle(self, body):
+        request = http_message.request_message(self.scope, "/relay", body)
+        try:
+            reply = await relay.current().call("http", request)
+        except relay.RelayError as error:
+            await self.send_error(error)
+        else:
+            await self.send_reply(reply["content"], reply["worker_pid"])
+
+    async def send_reply(self, content, worker_pid):
+        headers = http_message.response_headers(content)
+        headers += [server_pid(), worker_header(worker_pid)]
+        await self.send_response(content["status"], content["body"], headers=headers)
+
+    async def send_error(self, error):
+        headers = [(b"Content-Type", b"text/plain"), server_pid()]
+        await self.send_response(error.status, f"{error}\n".encode(), headers=headers)
 
 
 class EchoConsumer(AsyncWebsocketConsumer):
@@ -52,8 +101,44 @@ class RoomConsumer(AsyncWebsocketConsumer):
         await self.channel_layer.group_discard(self.room, self.channel_name)
 
 
+class RelayEchoConsumer(AsyncWebsocketConsumer):
+    """Gives every message back, each by way of a worker.
+
+    One message at a time, so that replies keep their order however many workers there are.
+    """
+
+    async def connect(self):
+        try:
+            reply = await relay.current().call("echo", "")
+        except relay.RelayError as error:
+            await refuse(self, error.status, str(error))
+        else:
+            await self.accept(headers=[server_pid(), worker_header(reply["worker_pid"])])
+
+    async def receive(self, text_data=None, bytes_data=None):
+        message = bytes_data if text_data is None else text_data
+        try:
+            reply = await relay.current().call("echo", message)
+        except relay.RelayError as error:
+            await self.close(code=TRY_AGAIN_LATER, reason=str(error))
+            return
+        back = reply["content"]
+        await self.send(**{"text_data" if isinstance(back, str) else "bytes_data": back})
+
+
 class NoSuchSocket(AsyncWebsocketConsumer):
     """Refuses the handshake: without a last route, ``URLRouter`` raises and the server logs it."""
 
     async def connect(self):
-        await self.close()
+        await refuse(self, 404, "There is no WebSocket here.")
+
+
+async def refuse(consumer, status, text):
+    """Refuse the handshake: with the reason where the server can say one, else with 403."""
+    if "websocket.http.response" not in consumer.scope.get("extensions", {}):
+        await consumer.close()
+        return
+    headers = [(b"content-type", b"text/plain")]
+    start = {"type": "websocket.http.response.start", "status": status, "headers": headers}
+    await consumer.base_send(start)
+    await consumer.base_send({"type": "websocket.http.response.body", "body": f"{text}\n".encode()})

@@ -2,16 +2,18 @@
 
 from django.urls import path, re_path
 
-from testproject import consumers
+from testproject import consumers, relay, worker
 
 http_routes = [
     path("consumer/", consumers.HelloConsumer.as_asgi()),
+    re_path(r"^relay/", consumers.RelayConsumer.as_asgi()),
 ]
 
 websocket_routes = [
     path("ws/echo/", consumers.EchoConsumer.as_asgi()),
+    path("ws/relay/", consumers.RelayEchoConsumer.as_asgi()),
     re_path(r"^ws/room/(?P<name>[-.\w]{1,80})/$", consumers.RoomConsumer.as_asgi()),
     re_path(r"", consumers.NoSuchSocket.as_asgi()),
 ]
 
-channel_routes = {}
+channel_routes = {relay.CHANNEL: worker.RelayWorker.as_asgi()}
