@@ -10,8 +10,8 @@ from bench.workloads import FULL, QUICK, Workload, resolve
 
 QUICK_BUDGET_S = 360.0
 # For the estimate only; a running campaign corrects it by what it sees.
-_START_AND_STOP_S = 6.0
-_GENERATOR_S = 3.0
+START_AND_STOP_S = 4.0
+_GENERATOR_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Plan:
         return _GENERATOR_S + self.warmup_s + self.seconds[test.test]
 
     def round_s(self) -> float:
-        starts_s = len(self.arms) * _START_AND_STOP_S
+        starts_s = sum(START_AND_STOP_S for arm in self.arms if self.tests_of(arm))
         return starts_s + sum(self.cell_s(test) for _, test in self.cells())
 
     def total_s(self) -> float:
@@ -85,8 +85,11 @@ def plan(
     The control is gunicorn where it takes part, else the first variant; it runs twice in every
     round, so that a reader sees by how much two deployments differ that are the same.
     """
-    workloads = tuple(resolve(name) for name in tests or (FULL if kind == "full" else QUICK))
-    asked_for = bool(tests or rounds or seconds or tuple(variants) != HEADLINE)
+    _refuse_nothing("--rounds", rounds)
+    _refuse_nothing("--seconds", seconds)
+    chosen = dict.fromkeys(tests or (FULL if kind == "full" else QUICK))
+    workloads = tuple(resolve(name) for name in chosen)
+    asked_for = bool(tests or rounds or seconds) or tuple(variants) != HEADLINE
     planned = Plan(
         kind=kind,
         arms=_arms(tuple(dict.fromkeys(variants))),
@@ -111,9 +114,15 @@ def _arms(variants: tuple[Variant, ...]) -> tuple[Arm, ...]:
     )
 
 
+def _refuse_nothing(option: str, value: float | None) -> None:
+    if value is not None and value <= 0:
+        raise BadInput(f"{option} {value:g} measures nothing: give a positive number")
+
+
 def _refuse_idle_tests(planned: Plan) -> None:
     measured = {test.test for _, test in planned.cells()}
     for test in planned.tests:
         if test.test not in measured:
             names = ", ".join(arm.name for arm in planned.arms)
-            raise BadInput(f"{test.test} runs on none of {names}: add a variant with a worker")
+            missing = "a worker" if test.needs_worker else "an ASGI server"
+            raise BadInput(f"{test.test} runs on none of {names}: add a variant with {missing}")

@@ -36,6 +36,10 @@ INTERVAL_S = 0.25
 _COST_SHARE = 0.01  # of one core: on a machine with thousands of processes, sample less often
 
 
+class TooShort(ValueError):  # noqa: N818 - it says what is wrong with a measurement
+    """There are too few snapshots in a window to say anything about it."""
+
+
 @dataclass(frozen=True)
 class Tree:
     """A process tree at one moment; CPU times since the beginning of each process."""
@@ -163,7 +167,7 @@ def usage(
     end_s: float,
     pss: int | None = None,
 ) -> Usage:
-    """Return what the tree ``of`` used between two moments; raise ``ValueError`` if unseen."""
+    """Return what the tree ``of`` used between two moments; raise ``TooShort`` if unseen."""
     inside = _inside(snapshots, start_s, end_s)
     first, last = of(inside[0]), of(inside[-1])
     span_s = inside[-1].at_s - inside[0].at_s
@@ -197,7 +201,7 @@ def machine(snapshots: Sequence[Snapshot], start_s: float, end_s: float) -> Mach
 def _inside(snapshots: Sequence[Snapshot], start_s: float, end_s: float) -> Sequence[Snapshot]:
     inside = [one for one in snapshots if start_s <= one.at_s <= end_s]
     if len(inside) < 2:
-        raise ValueError(f"{len(inside)} snapshots in {end_s - start_s:.2f} s: too short to sample")
+        raise TooShort(f"{len(inside)} samples of the server's CPU in {end_s - start_s:.2f} s")
     return inside
 
 

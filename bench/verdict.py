@@ -1,0 +1,74 @@
+"""Whether a campaign may be believed: what is wrong with it, in sentences, or nothing."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from bench.plan import Plan
+from bench.records import Sample
+from bench.summary import Ratio, Summary
+
+# Two deployments of the same variant differ by chance. More than this is not chance but a
+# difference between the beginning and the end of a round, or something that a rerun would change.
+TWIN_SHARE = 0.05
+QUICK_TWIN_SHARE = 0.15  # three short rounds
+
+
+def faults(plan: Plan, rounds: int, summary: Summary, samples: Sequence[Sample]) -> list[str]:
+    """Return why the campaign is invalid, empty where it is not.
+
+    It is valid if every test of every arm has a valid sample in each of ``rounds``, and the two
+    arms of the A/A pair agree.
+    """
+    return [*_gaps(plan, rounds, samples), *_twins_apart(summary)]
+
+
+def _gaps(plan: Plan, rounds: int, samples: Sequence[Sample]) -> Iterator[str]:
+    attempts: dict[tuple[str, str], list[Sample]] = defaultdict(list)
+    for sample in samples:
+        attempts[sample.arm, sample.test].append(sample)
+    for arm, test in plan.cells():
+        tried = attempts[arm.name, test.test]
+        valid = {sample.round for sample in tried if sample.valid}
+        missing = [round_ for round_ in range(1, rounds + 1) if round_ not in valid]
+        if missing:
+            why = _reasons(sample for sample in tried if sample.round in missing)
+            yield f"{arm.name}, {test.test}: no valid sample in {_rounds(missing)}: {why}"
+
+
+def _rounds(numbers: Sequence[int]) -> str:
+    word = "round" if len(numbers) == 1 else "rounds"
+    return f"{word} {', '.join(map(str, numbers))}"
+
+
+def _reasons(samples: Iterable[Sample]) -> str:
+    """Return what kept ``samples`` from counting, each gate once, the most frequent first."""
+    reasons: dict[str, list[str]] = defaultdict(list)
+    for sample in samples:
+        if sample.failure is not None:
+            reasons[sample.failure].append(sample.failure)
+        for gate in sample.gates:
+            if not (gate.ok or gate.advisory):
+                reasons[gate.name].append(f"{gate.name} ({gate.reason})")
+    ordered = sorted(reasons.values(), key=len, reverse=True)
+    return "; ".join(texts[-1] for texts in ordered) or "not measured"
+
+
+def _twins_apart(summary: Summary) -> Iterator[str]:
+    for ratio in summary.twin_ratios:
+        if _apart(ratio, quick=summary.quick):
+            yield (
+                f"A/A pair: {ratio.arm} has {ratio.estimate:.2f} times the {ratio.figure.label} "
+                f"of {ratio.base} in {ratio.test}, and is the same deployment"
+            )
+
+
+def _apart(ratio: Ratio, *, quick: bool) -> bool:
+    """Whether twins differ by more than chance, and by enough to matter.
+
+    Without an interval the sign of every round stands in for one.
+    """
+    if ratio.differs is not None:
+        return ratio.differs and abs(ratio.estimate - 1) > TWIN_SHARE
+    one_side = ratio.spread.low > 1 or ratio.spread.high < 1
+    share = QUICK_TWIN_SHARE if quick else TWIN_SHARE
+    return ratio.spread.n > 1 and one_side and abs(ratio.estimate - 1) > share
