@@ -5,8 +5,8 @@ A quick campaign has no intervals, so it says what it saw and concludes nothing.
 
 from collections.abc import Iterable
 
+from bench.findings import bounds, extent, times, title
 from bench.summary import Ratio, Summary
-from bench.verdicts import bounds, extent, times, title
 
 
 def conclusions(summary: Summary) -> list[str]:

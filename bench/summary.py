@@ -93,6 +93,12 @@ class Summary:
     def cell(self, arm: str, test: str) -> Cell | None:
         return next((one for one in self.cells if (one.arm, one.test) == (arm, test)), None)
 
+    def stand_in(self, test: str) -> Cell | None:
+        """Return the control's cell that stands for ``test``, where it was not put to that test."""
+        if test not in WORKLOADS or self.cell(self.campaign.control, test):
+            return None
+        return self.cell(self.campaign.control, WORKLOADS[test].control_test or test)
+
     def ratio(self, arm: str, test: str, figure: str) -> Ratio | None:
         for ratio in self.ratios:
             if (ratio.arm, ratio.test, ratio.figure.name) == (arm, test, figure):

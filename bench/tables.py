@@ -4,8 +4,8 @@ from rich.table import Table
 from rich.text import Text
 
 from bench.conclusions import caution, standing
+from bench.findings import MISSING, Entry, Row, Section, sections
 from bench.summary import Summary
-from bench.verdicts import MISSING, Entry, Row, Section, sections
 
 _STYLES = {"better": "green", "worse": "red", "same": "dim", "unknown": ""}
 _WIDEST_FIGURES = 2
@@ -35,9 +35,9 @@ def verdict_table(summary: Summary) -> Table:
 
 def _add(table: Table, section: Section, spread: str) -> None:
     table.add_row()
-    table.add_row(Text(section.title, style="bold"))
     heads = [text for figure in section.figures for text in (figure.heading, f"ratio ({spread})")]
-    table.add_row("", *(Text(text, style="dim") for text in _padded(heads)), Text("rounds", "dim"))
+    dim = (Text(text, style="dim") for text in (*_padded(heads), "rounds"))
+    table.add_row(Text(section.title, style="bold"), *dim)
     for row in section.rows:
         table.add_row(_name(row), *_cells(row), _rounds(row))
 

@@ -67,17 +67,14 @@ def title(test: str) -> str:
 
 
 def _rows(summary: Summary, test: str) -> tuple[Row, ...]:
-    campaign, figures = summary.campaign, summary.verdicts(test)
+    figures = summary.verdicts(test)
     rows = [
         _row(summary, cell, figures, _role(summary, cell))
         for arm in summary.arms
         if (cell := summary.cell(arm, test))
     ]
-    stand_in = WORKLOADS[test].control_test if test in WORKLOADS else None
-    if stand_in and not summary.cell(campaign.control, test):
-        cell = summary.cell(campaign.control, stand_in)
-        if cell:
-            rows.insert(0, _row(summary, cell, figures, f"on {WORKLOADS[stand_in].path}"))
+    if stand_in := summary.stand_in(test):
+        rows.insert(0, _row(summary, stand_in, figures, f"on {WORKLOADS[stand_in.test].path}"))
     return tuple(rows)
 
 

@@ -1,0 +1,233 @@
+"""A campaign's report: a README in the shape of the 2016 report, its charts, and one page."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from bench import reference
+from bench.cells import Cell
+from bench.charts import PERCENTILES_2016, charts
+from bench.conclusions import caution, conclusions, standing, twin
+from bench.figures import FIGURES, quantity
+from bench.findings import MISSING, lost, sections, title
+from bench.results import read_results
+from bench.summary import Summary
+from bench.theme import DARK, LIGHT, Drawing, colours, config, library, png, svg
+
+TEMPLATES = Path(__file__).parent / "templates"
+CHARTS = "charts"
+
+# The details of each cell: what stands in the wide table under the verdict.
+_DETAILS = (
+    "p50_ms",
+    "p90_ms",
+    "p95_ms",
+    "p99_ms",
+    "p999_ms",
+    "rps",
+    "rps_per_cpu_s",
+    "cpu_user_us",
+    "cpu_system_us",
+    "cpu_max_cores",
+    "pss_mb",
+    "processes",
+    "lag_p99_ms",
+)
+
+
+@dataclass(frozen=True)
+class Detail:
+    """One cell in full: ``figures`` in the order of the headings, ``counts`` in words."""
+
+    arm: str
+    test: str
+    figures: tuple[str, ...]
+    counts: str
+    rounds: str
+
+
+@dataclass(frozen=True)
+class ThenAndNow:
+    """One bar of the latency chart of 2016, and what stands in its place today."""
+
+    setup: str
+    percentile: str
+    then: str
+    now: str
+    relayed: str
+
+
+def publish(folder: Path) -> Path:
+    """Write the report on the campaign in ``folder`` beside it; return the path of its page.
+
+    Raises ``BadInput`` where the folder holds no results.
+    """
+    summary = read_results(folder).summary
+    drawings = charts(summary)
+    _write_pictures(drawings, folder / CHARTS)
+    (folder / "README.md").write_text(readme(summary, drawings))
+    page_path = folder / "index.html"
+    page_path.write_text(page(summary, drawings))
+    return page_path
+
+
+def readme(summary: Summary, drawings: tuple[Drawing, ...]) -> str:
+    """Return the report in Markdown, pictures by their paths beside it."""
+    return _render("README.md.j2", autoescape=False, **_content(summary, drawings))
+
+
+def page(summary: Summary, drawings: tuple[Drawing, ...]) -> str:
+    """Return the report as one page of HTML that needs no network."""
+    return _render(
+        "index.html.j2",
+        autoescape=True,
+        library=library().replace("</script", "<\\/script"),
+        specs={one.name: {"spec": one.spec, "reserve": one.reserve_px} for one in drawings},
+        themes={"light": config(LIGHT), "dark": config(DARK)},
+        data=raw_figures(summary),
+        **_content(summary, drawings),
+    )
+
+
+def _content(summary: Summary, drawings: tuple[Drawing, ...]) -> dict[str, Any]:
+    return {
+        "summary": summary,
+        "campaign": summary.campaign,
+        "sections": sections(summary),
+        "drawings": drawings,
+        "charts": CHARTS,
+        "standing": standing(summary),
+        "caution": caution(summary),
+        "twin": twin(summary),
+        "conclusions": conclusions(summary),
+        "headings": [_heading(name) for name in _DETAILS],
+        "details": tuple(_details(summary)),
+        "environment": tuple(flat(summary.campaign.provenance)),
+        "colours": colours(summary.arms),
+        "reference": reference,
+        "then_and_now": tuple(_then_and_now(summary)),
+        "throughput_2016": reference.throughput_2016(),
+    }
+
+
+def _heading(name: str) -> str:
+    figure = FIGURES[name]
+    return (
+        f"{figure.label}, {figure.unit}"
+        if figure.unit not in ("", "/s", "/CPU-s")
+        else figure.label
+    )
+
+
+def _details(summary: Summary) -> Iterator[Detail]:
+    for cell in summary.cells:
+        yield Detail(
+            arm=cell.arm,
+            test=title(cell.test),
+            figures=tuple(quantity(cell.median(name), "") for name in _DETAILS),
+            counts=_counts(cell),
+            rounds=", ".join(filter(None, (f"{cell.valid} valid", lost(cell)))),
+        )
+
+
+def _then_and_now(summary: Summary) -> Iterator[ThenAndNow]:
+    then = {(bar.variant, bar.percentile): bar.latency_ms for bar in reference.latency_2016()}
+    for setup in reference.SETUPS_2016:
+        for percentile, figure in PERCENTILES_2016.items():
+            yield ThenAndNow(
+                setup.published_as,
+                f"{percentile} %",
+                quantity(then.get((setup.variant, percentile)), "ms"),
+                _today(summary.cell(setup.variant, "latency"), figure),
+                _today(summary.cell(setup.variant, "relay_latency"), figure),
+            )
+
+
+def _today(cell: Cell | None, figure: str) -> str:
+    return quantity(cell.median(figure) if cell else None, "ms")
+
+
+def _counts(cell: Cell) -> str:
+    if cell.counts is None:
+        return MISSING
+    parts = [
+        f"{getattr(cell.counts, name):,} {word}"
+        for name, word in (("error", "errors"), ("timeout", "timeouts"), ("dropped", "dropped"))
+        if getattr(cell.counts, name)
+    ]
+    return f"{cell.counts.ok:,} ok" + "".join(f", {part}" for part in parts)
+
+
+def flat(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield every value in nested ``data`` as text, under its dotted name."""
+    for key, value in data.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{name}.")
+        elif isinstance(value, list | tuple):
+            yield name, " ".join(map(str, value))
+        else:
+            yield name, "not known" if value is None else str(value)
+
+
+def raw_figures(summary: Summary) -> dict[str, Any]:
+    """Return every figure of every round, for somebody who wants to compute with them."""
+    return {
+        "campaign": summary.campaign.name,
+        "kind": summary.campaign.kind,
+        "cells": [
+            {
+                "arm": cell.arm,
+                "test": cell.test,
+                "valid": cell.valid,
+                "discarded": cell.discarded,
+                "failed": cell.failed,
+                "rounds": {name: dict(one.rounds) for name, one in cell.spreads.items()},
+            }
+            for cell in summary.cells
+        ],
+    }
+
+
+def _write_pictures(drawings: tuple[Drawing, ...], folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    for drawing in drawings:
+        (folder / f"{drawing.name}.png").write_bytes(png(drawing, LIGHT))
+        (folder / f"{drawing.name}.svg").write_text(svg(drawing, LIGHT))
+        (folder / f"{drawing.name}-dark.svg").write_text(svg(drawing, DARK))
+
+
+def _render(template: str, *, autoescape: bool, **content: Any) -> str:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=autoescape,  # noqa: S701 - off for Markdown only, which fences what it quotes
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["fenced"] = fenced
+    environment.filters["inline"] = inline
+    environment.filters["pretty"] = lambda value: json.dumps(value, indent=1)
+    return environment.get_template(template).render(content)
+
+
+def fenced(text: str, language: str = "") -> str:
+    """Return ``text`` as a Markdown code block that nothing in it can end."""
+    longest = max((len(run) for run in _runs(text, "`")), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
+
+
+def _runs(text: str, character: str) -> list[str]:
+    return "".join(one if one == character else " " for one in text).split()
+
+
+def inline(text: object) -> str:
+    """Return ``text`` so that neither Markdown nor HTML reads anything into it."""
+    marked = str(text).replace("&", "&amp;").replace("<", "&lt;").replace("\n", " ")
+    return "".join(f"\\{one}" if one in "\\`*_[]|~" else one for one in marked)
