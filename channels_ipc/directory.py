@@ -1,0 +1,231 @@
+"""The runtime directory: where the processes of one user find each other.
+
+One directory a prefix, all of it readable by its user only:
+
+    meta            the layout's version, and the generation that ``flush`` advances
+    n/<node>/       one process: its mailbox (a FIFO), its status page, its spool
+    q/<channel>     one named channel: a FIFO that all receivers share
+    p/<channel>/    messages parked while a named channel has no receiver
+    s/<channel>/    the spool of a named channel
+    g/<group>/      members that are not the receiving process's own affair
+
+Everything is opened relative to one directory descriptor, whose owner and mode were checked on the
+descriptor itself: nobody can swap the directory under a running process.
+"""
+
+import contextlib
+import errno
+import mmap
+import os
+import secrets
+import shutil
+import stat
+import time
+from pathlib import Path
+from struct import Struct
+
+from channels_ipc.errors import IPCError, explained
+from channels_ipc.names import NODE, file_name
+
+FOLDERS = ("n", "q", "p", "s", "g")
+_META = Struct("<8sII")  # magic, version of the layout, generation
+_MAGIC = b"chan-ipc"
+_VERSION = 1
+_GENERATION_WORD = 3  # the fourth 32-bit word of meta
+
+# Directory times come from a clock that ticks every 1 to 10 ms: a change in the same tick as the
+# last listing would go unseen.
+_TICK_NS = 20_000_000
+_UNFINISHED_S = 60.0  # a process that takes longer to set up its folder is taken for dead
+
+
+def default_directory() -> str:
+    """Return the directory that every process of this user finds, whatever its environment."""
+    parent = "/dev/shm" if Path("/dev/shm").is_dir() else "/tmp"  # noqa: S108
+    return f"{parent}/channels-ipc-{os.geteuid()}"
+
+
+class Listing:
+    """The names in one folder, read again only when the folder has changed."""
+
+    def __init__(self, root: int, folder: str) -> None:
+        self._root = root
+        self._folder = folder
+        self._seen_ns = -1
+        self._names: tuple[str, ...] = ()
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names, without those that begin with a dot; none if there is no folder."""
+        try:
+            changed_ns = os.stat(self._folder, dir_fd=self._root).st_mtime_ns
+        except FileNotFoundError:
+            return ()
+        if changed_ns != self._seen_ns:
+            settled = time.time_ns() - changed_ns > _TICK_NS
+            self._names = list_folder(self._root, self._folder)
+            self._seen_ns = changed_ns if settled else -1
+        return self._names
+
+
+def list_folder(root: int, folder: str, *, hidden: bool = False) -> tuple[str, ...]:
+    """Return the sorted names in ``folder``; those that begin with a dot only if ``hidden``."""
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY, dir_fd=root)
+    except FileNotFoundError:
+        return ()
+    try:
+        names = os.listdir(fd)  # noqa: PTH208 - a Path cannot list a descriptor
+        return tuple(sorted(name for name in names if hidden or name[0] != "."))
+    finally:
+        os.close(fd)
+
+
+class RuntimeDirectory:
+    """An open runtime directory. Raises ``IPCError`` where it cannot be trusted or used."""
+
+    def __init__(self, base: str, prefix: str) -> None:
+        self.path = f"{base}/{file_name(prefix)}"
+        with explained(base):
+            _make(base)
+            self.root = _open_own(base)
+        try:
+            with explained(self.path):
+                self._descend(file_name(prefix))
+                self._words = self._map_meta()
+        except BaseException:
+            os.close(self.root)
+            raise
+        self._nodes = Listing(self.root, "n")
+
+    def _descend(self, prefix: str) -> None:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(prefix, 0o700, dir_fd=self.root)
+        inner = _open_own(prefix, root=self.root, shown=self.path)
+        os.close(self.root)
+        self.root = inner
+        for folder in FOLDERS:
+            self.make_folder(folder)
+
+    def _map_meta(self) -> memoryview:
+        try:
+            fd = os.open("meta", os.O_RDWR | os.O_NOFOLLOW, dir_fd=self.root)
+        except FileNotFoundError:
+            self._write_meta()
+            fd = os.open("meta", os.O_RDWR | os.O_NOFOLLOW, dir_fd=self.root)
+        try:
+            if not _is_meta(os.pread(fd, _META.size, 0)):
+                raise IPCError(
+                    f"{self.path}: made by another version of channels_ipc: stop every process"
+                    " that uses it and remove it, or set another prefix"
+                )
+            return memoryview(mmap.mmap(fd, _META.size)).cast("I")
+        finally:
+            os.close(fd)
+
+    def _write_meta(self) -> None:
+        """Write ``meta`` under another name and link it: it is never seen unfinished."""
+        name = f".meta-{secrets.token_hex(8)}"
+        fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=self.root)
+        try:
+            os.write(fd, _META.pack(_MAGIC, _VERSION, secrets.randbits(32)))
+            with contextlib.suppress(FileExistsError):
+                os.link(name, "meta", src_dir_fd=self.root, dst_dir_fd=self.root)
+        finally:
+            os.close(fd)
+            os.unlink(name, dir_fd=self.root)
+
+    @property
+    def generation(self) -> int:
+        """What was sent under another generation was sent before a flush."""
+        return self._words[_GENERATION_WORD]
+
+    def advance(self) -> None:
+        """Begin another generation. One aligned store: no lock, and a stalled process sees it."""
+        self._words[_GENERATION_WORD] = (self.generation + 1) % (1 << 32)
+
+    def make_folder(self, folder: str) -> None:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(folder, 0o700, dir_fd=self.root)
+
+    def remove_folder(self, folder: str) -> None:
+        shutil.rmtree(folder, ignore_errors=True, dir_fd=self.root)
+
+    def nodes(self) -> tuple[str, ...]:
+        """Return the nodes whose folders are complete; some may be dead."""
+        return self._nodes.names()
+
+    def bury(self, node: str) -> None:
+        """Remove a dead node's folder. Renaming first makes one of several buriers the one."""
+        grave = f"n/.dead-{node}"
+        with contextlib.suppress(OSError):
+            os.rename(f"n/{node}", grave, src_dir_fd=self.root, dst_dir_fd=self.root)
+        self.remove_folder(grave)
+
+    def is_alive(self, node: str) -> bool:
+        """Whether the process that made ``node`` lives: the kernel knows who reads a FIFO."""
+        try:
+            fd = os.open(f"n/{node}/mailbox", os.O_WRONLY | os.O_NONBLOCK, dir_fd=self.root)
+        except OSError as error:
+            if error.errno in (errno.ENXIO, errno.ENOENT):
+                return False
+            raise
+        os.close(fd)
+        return True
+
+    def sweep(self) -> None:
+        """Remove what processes left behind that were killed."""
+        for name in list_folder(self.root, "n", hidden=True):
+            if NODE.fullmatch(name):
+                if not self.is_alive(name):
+                    self.bury(name)
+            elif self._is_stale(f"n/{name}"):
+                self.remove_folder(f"n/{name}")
+
+    def _is_stale(self, path: str) -> bool:
+        try:
+            changed = os.stat(path, dir_fd=self.root, follow_symlinks=False).st_mtime
+        except FileNotFoundError:
+            return False
+        return time.time() - changed > _UNFINISHED_S
+
+    def close(self) -> None:
+        os.close(self.root)
+
+
+def _is_meta(data: bytes) -> bool:
+    return len(data) == _META.size and _META.unpack(data)[:2] == (_MAGIC, _VERSION)
+
+
+def _make(path: str) -> None:
+    """Make ``path`` and its missing parents, each for this user only."""
+    for folder in (*reversed(Path(path).parents), Path(path)):
+        with contextlib.suppress(FileExistsError):
+            if not folder.exists():
+                folder.mkdir(mode=0o700)
+
+
+def _open_own(path: str, root: int | None = None, shown: str | None = None) -> int:
+    """Open the directory at ``path``; raise ``IPCError`` unless it is this user's alone."""
+    shown = shown or path
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=root)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise IPCError(f"{shown}: not a directory but a link or a file: remove it") from error
+        raise
+    fault = _fault_of(os.fstat(fd))
+    if fault is not None:
+        os.close(fd)
+        raise IPCError(f"{shown}: {fault.format(path=shown)}")
+    return fd
+
+
+def _fault_of(found: os.stat_result) -> str | None:
+    if found.st_uid != os.geteuid():
+        return (
+            f"belongs to user {found.st_uid}, and this process is user {os.geteuid()}:"
+            ' have it removed, or set "directory" in the layer\'s CONFIG to another place'
+        )
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        return "open to other users: chmod 700 {path}"
+    return None

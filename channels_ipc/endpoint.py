@@ -1,0 +1,205 @@
+"""One process's part in the channel layer: everything it has open, and the ways to every channel.
+
+Made when first needed. A child process starts over with an endpoint of its own.
+"""
+
+import itertools
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import RLock
+from time import monotonic, time
+
+from channels_ipc import wire
+from channels_ipc.directory import RuntimeDirectory, list_folder
+from channels_ipc.groups import Markers
+from channels_ipc.local import Inbox, LocalChannel
+from channels_ipc.mailbox import Peers
+from channels_ipc.named import NamedChannel
+from channels_ipc.names import node_of
+from channels_ipc.remote import RemoteChannel
+from channels_ipc.status import group_place
+from channels_ipc.tally import Tally
+
+WAYS_LIMIT = 10_000  # channel names remembered, with the way to them
+NAMED_LIMIT = 128  # named channels open at once
+
+Way = LocalChannel | RemoteChannel | NamedChannel
+
+
+class Endpoint:
+    """What a layer object holds open. ``generation`` comes from the directory with each message."""
+
+    def __init__(
+        self,
+        base: str,
+        prefix: str,
+        capacity: int,
+        capacity_of: Callable[[str], int],
+        malformed: Tally,
+        dropped: Tally,
+    ) -> None:
+        self.directory = RuntimeDirectory(base, prefix)
+        self.directory.sweep()
+        self.ways: dict[str, Way] = {}
+        self._capacity = capacity
+        self._capacity_of = capacity_of
+        self._malformed = malformed
+        self._dropped = dropped
+        self._lock = RLock()
+        self._inbox: Inbox | None = None
+        self._peers = Peers(self.directory, capacity)
+        self._markers = Markers(self.directory)
+        self._named: OrderedDict[str, NamedChannel] = OrderedDict()
+        self._numbers = itertools.count()
+
+    # Ways.
+
+    def inbox(self) -> Inbox:
+        """Return this process's own mailbox and queues; a process that only sends needs none."""
+        with self._lock:
+            if self._inbox is None:
+                self._inbox = Inbox(
+                    self.directory,
+                    self._capacity,
+                    self._capacity_of,
+                    self._markers.discard_everywhere,
+                    self._malformed,
+                    self._dropped,
+                )
+            return self._inbox
+
+    def new_channel(self, prefix: str) -> str:
+        inbox = self._inbox or self.inbox()
+        return f"{prefix}.{inbox.node}!{next(self._numbers):x}"
+
+    def way(self, channel: str) -> Way:
+        """Return the way to ``channel``, whose name is valid."""
+        found = self.ways.get(channel)
+        if found is None:
+            with self._lock:
+                found = self._make_way(channel)
+                if len(self.ways) >= WAYS_LIMIT:
+                    self.ways.clear()
+                self.ways[channel] = found
+        return found
+
+    def _make_way(self, channel: str) -> Way:
+        node = node_of(channel)
+        if node is None:
+            return self._named_channel(channel)
+        if self._inbox is not None and node == self._inbox.node:
+            return LocalChannel(self._inbox, channel)
+        return RemoteChannel(self._peers, node, channel)
+
+    def _named_channel(self, name: str) -> NamedChannel:
+        found = self._named.get(name)
+        if found is None:
+            found = self._named[name] = self._unopened(name)
+            self._make_room()
+        return found
+
+    def _unopened(self, name: str) -> NamedChannel:
+        return NamedChannel(
+            self.directory,
+            name,
+            self._capacity_of(name),
+            self._markers.discard_everywhere,
+            self._malformed,
+        )
+
+    def _make_room(self) -> None:
+        idle = (name for name, channel in self._named.items() if channel.is_idle())
+        excess = len(self._named) - NAMED_LIMIT
+        for name in list(itertools.islice(idle, max(0, excess))):
+            self.ways.pop(name, None)
+            self._named.pop(name).close()
+
+    # Groups.
+
+    def join(self, group: str, channel: str, lasting_s: float) -> None:
+        way = self.way(channel)
+        if isinstance(way, LocalChannel):
+            self.inbox().join(group, channel, monotonic() + lasting_s)
+        else:
+            self._markers.add(group, channel, time() + lasting_s)
+
+    def leave(self, group: str, channel: str, deadline: float) -> None:
+        way = self.way(channel)
+        self._markers.discard(group, channel)
+        if isinstance(way, LocalChannel):
+            self.inbox().leave(group, channel)
+        elif isinstance(way, RemoteChannel) and not way.discard(
+            group, deadline, self.directory.generation
+        ):
+            self._dropped.add(1, f"{channel} did not leave {group}: its process's mailbox is full")
+
+    def fan_out(self, group: str, payload: bytes, deadline: float) -> None:
+        """Send ``payload`` to every member of ``group``; count and log what could not be sent."""
+        generation = self.directory.generation
+        if self._inbox is not None:
+            self._inbox.send_to_group(group, payload, deadline, generation)
+        self._send_to_peers(group, payload, deadline, generation)
+        for channel in self._markers.members(group):
+            self._send_to_member(group, channel, payload, deadline, generation)
+
+    def _send_to_peers(self, group: str, payload: bytes, deadline: float, generation: int) -> None:
+        place = group_place(group)
+        own = self._inbox.node if self._inbox is not None else None
+        name = group.encode()
+        for node in self.directory.nodes():
+            peer = self._peers.get(node) if node != own else None
+            if peer is None or not peer.status.wants(place):
+                continue
+            try:
+                if not peer.post(wire.GROUP, generation, deadline, name, payload):
+                    self._dropped.add(
+                        1, f"the mailbox of a process with members of {group} is full"
+                    )
+            except BrokenPipeError:
+                self._peers.lose(node)
+
+    def _send_to_member(
+        self, group: str, channel: str, payload: bytes, deadline: float, generation: int
+    ) -> None:
+        way = self.way(channel)
+        if isinstance(way, NamedChannel):
+            sent = way.post(payload, deadline, generation)
+        elif isinstance(way, RemoteChannel) and way.is_dead():
+            return self._markers.discard_everywhere(channel)
+        else:
+            sent = way.post_as_member(group, payload, deadline, generation)
+        if not sent:
+            self._dropped.add(1, f"{channel} is full")
+        return None
+
+    # Ending.
+
+    def flush(self) -> None:
+        """Make the layer empty, here and in every other process."""
+        self.directory.advance()
+        self._markers.clear()
+        if self._inbox is not None:
+            with self._inbox.lock:
+                self._inbox.refresh()
+        root = self.directory.root
+        for file in {*list_folder(root, "q"), *list_folder(root, "p")}:
+            self._unopened(file).purge_all()
+
+    def close(self) -> None:
+        """Give back every descriptor and file of this process."""
+        with self._lock:
+            while self._named:
+                self._named.popitem()[1].close()
+            if self._inbox is not None:
+                self._inbox.close()
+            self._peers.close()
+            self.directory.close()
+
+    def forget(self) -> None:
+        """Close what a child process inherited. The files are its parent's."""
+        for channel in self._named.values():
+            channel.forget_all()
+        if self._inbox is not None:
+            self._inbox.forget()
+        self._peers.close()
+        self.directory.close()

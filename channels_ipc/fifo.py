@@ -1,0 +1,143 @@
+"""A FIFO of fixed-size records that several processes read: the kernel gives each to one of them.
+
+Records have one size, so that the bytes that wait are an exact count.
+"""
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+
+from channels_ipc import pipes, wire
+from channels_ipc.directory import RuntimeDirectory
+from channels_ipc.errors import explained
+from channels_ipc.tally import Tally
+
+RECORD_SIZE = 1024
+
+IsDue = Callable[[wire.Frame], bool]
+
+
+class Fifo:
+    """One process's ends of the FIFO: none, the writing end, or both.
+
+    Senders hold the writing end only, and so learn from the kernel when nobody reads any more.
+    """
+
+    def __init__(self, directory: RuntimeDirectory, file: str, malformed: Tally) -> None:
+        self.reads = False
+        self._root = directory.root
+        self._path = f"q/{file}"
+        self._shown = f"{directory.path}/{self._path}"
+        self._malformed = malformed
+        self._fd = -1
+
+    @property
+    def fd(self) -> int:
+        return self._fd
+
+    def connect(self) -> bool:
+        """Open the writing end if it is not open; ``False`` where no process reads."""
+        if self._fd >= 0:
+            return True
+        with explained(self._shown):
+            pipes.make(self._path, self._root)
+            try:
+                self._fd = self._open(os.O_WRONLY)
+            except OSError as error:
+                if error.errno != errno.ENXIO:
+                    raise
+        return self._fd >= 0
+
+    def read_from_now_on(self, size: int) -> None:
+        """Open both ends, and make room for ``size`` bytes."""
+        with explained(self._shown):
+            pipes.make(self._path, self._root)
+            fd = self._open(os.O_RDWR)
+        self.close()
+        self._fd = fd
+        self.reads = True
+        pipes.ask_for_size(fd, size, self._shown)
+
+    def _open(self, mode: int) -> int:
+        return os.open(self._path, mode | os.O_NONBLOCK | os.O_NOFOLLOW, dir_fd=self._root)
+
+    def depth(self) -> int:
+        """Return the number of records that wait."""
+        return pipes.depth(self._fd) // RECORD_SIZE
+
+    def write(self, frame: bytes) -> bool:
+        """Write one record; ``False`` where it does not fit. Raises ``BrokenPipeError``."""
+        try:
+            os.write(self._fd, frame.ljust(RECORD_SIZE, b"\0"))
+        except BlockingIOError:
+            return False
+        return True
+
+    def read(self) -> wire.Frame | None:
+        """Remove and return the oldest sound record, ``None`` where none waits."""
+        found = self._read_record(self._fd)
+        return None if found is None else found[1]
+
+    def drain(self) -> Iterator[tuple[bytes, wire.Frame]]:
+        """Remove and yield all records, through a reading end of its own."""
+        fd = self._open(os.O_RDONLY)
+        try:
+            while (found := self._read_record(fd)) is not None:
+                yield found
+        finally:
+            os.close(fd)
+
+    def purge(self, is_due: IsDue, limit: int) -> Iterator[tuple[bytes, wire.Frame]]:
+        """Remove and yield records that are due no more from the head, until fewer than ``limit``.
+
+        Between the look at the head and the reading somebody else may have taken it: what is
+        yielded then is a record that is due, for the caller to put back.
+        """
+        fd = self._open(os.O_RDWR)
+        try:
+            while pipes.depth(fd) >= limit * RECORD_SIZE:
+                head = wire.decode(pipes.peek(fd, RECORD_SIZE))
+                if head is None or is_due(head[0]):
+                    return
+                found = self._read_record(fd)
+                if found is not None:
+                    yield found
+        finally:
+            os.close(fd)
+
+    def _read_record(self, fd: int) -> tuple[bytes, wire.Frame] | None:
+        while record := _read(fd, RECORD_SIZE):
+            start = 0
+            found = wire.decode(record)
+            if found is None:
+                self._malformed.add(1, f"a record in {self._shown}")
+                start = record.find(wire.MAGIC, 1)
+                if start < 0:
+                    continue
+                # Somebody wrote what is no record, and pushed the others out of step.
+                record = record[start:] + _read(fd, start)
+                found = wire.decode(record)
+            if found is not None:
+                return record[: found[1]], found[0]
+        return None
+
+    def has_other_reader(self) -> bool:
+        """Give up reading, and say whether any other process reads."""
+        if self.reads:
+            writing = self._open(os.O_WRONLY)
+            self.close()
+            self._fd = writing
+        return self._fd >= 0 and pipes.has_reader(self._fd)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._fd = -1
+        self.reads = False
+
+
+def _read(fd: int, size: int) -> bytes:
+    try:
+        return os.read(fd, size)
+    except BlockingIOError:
+        return b""

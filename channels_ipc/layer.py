@@ -1,0 +1,215 @@
+"""The channel layer: what Channels calls. The only module here that knows Channels."""
+
+import asyncio
+import atexit
+import os
+from difflib import get_close_matches
+from threading import Lock
+from time import monotonic
+from typing import Any
+from weakref import WeakSet
+
+from channels.exceptions import ChannelFull, MessageTooLarge
+from channels.layers import BaseChannelLayer
+from django.core.exceptions import ImproperlyConfigured  # type: ignore[import-untyped]
+
+from channels_ipc.directory import default_directory
+from channels_ipc.endpoint import Endpoint, Way
+from channels_ipc.messages import Message, pack
+from channels_ipc.tally import Tally
+
+STREAK_LIMIT = 64  # messages received without waiting, after which other tasks get a turn
+GROUPS_LIMIT = 10_000  # group names remembered as valid
+
+_layers: WeakSet["IPCChannelLayer"] = WeakSet()
+
+
+class IPCChannelLayer(BaseChannelLayer):  # type: ignore[misc]  # Channels publishes no types
+    """A channel layer between the processes of one user on one machine."""
+
+    extensions = ["groups", "flush"]  # noqa: RUF012 - as Channels' own layers have it
+    ChannelFull = ChannelFull
+    MessageTooLarge = MessageTooLarge
+
+    def __init__(
+        self,
+        prefix: str = "asgi",
+        expiry: float = 60,
+        group_expiry: float = 86_400,
+        capacity: int = 100,
+        channel_capacity: dict[Any, int] | None = None,
+        directory: str | None = None,
+        message_limit: int = 16 * 1024 * 1024,
+        **unknown: Any,
+    ) -> None:
+        if unknown:
+            raise ImproperlyConfigured(_unknown(next(iter(unknown))))
+        super().__init__(expiry=expiry, capacity=capacity)
+        self.channel_capacity = self.compile_capacities(channel_capacity or {})
+        self.prefix = prefix
+        self.group_expiry = group_expiry
+        self.message_limit = message_limit
+        self.malformed = Tally("skipped what is no message")
+        self.dropped = Tally("dropped a group's message", repeat=True)
+        self._base = str(directory or default_directory())
+        self._start_lock = Lock()
+        self._endpoint: Endpoint | None = None
+        self._groups: set[str] = set()
+        _layers.add(self)
+
+    # Channels.
+
+    async def send(self, channel: str, message: Message) -> None:
+        """Send ``message``; raise ``ChannelFull`` or ``MessageTooLarge``. Never blocks."""
+        endpoint = self._endpoint or self._start()
+        way = endpoint.ways.get(channel) or self._way(endpoint, channel)
+        generation = endpoint.directory.generation
+        if not way.post(self._pack(message), monotonic() + self.expiry, generation):
+            raise ChannelFull(channel)
+
+    async def receive(self, channel: str) -> Message:
+        """Return the next message of ``channel``, given by its full name.
+
+        Cancelling loses nothing: the message stays where it is until it is returned.
+        """
+        endpoint = self._endpoint or self._start()
+        way = endpoint.ways.get(channel) or self._way(endpoint, channel)
+        if way.streak >= STREAK_LIMIT:
+            way.streak = 0
+            await asyncio.sleep(0)
+        message = way.take()
+        if message is not None:
+            way.streak += 1
+            return message
+        way.streak = 0
+        return await _wait(way)
+
+    async def new_channel(self, prefix: str = "specific") -> str:
+        """Return the name of a channel that only this process can receive from."""
+        return (self._endpoint or self._start()).new_channel(prefix)
+
+    # Groups.
+
+    async def group_add(self, group: str, channel: str) -> None:
+        """Make ``channel`` a member of ``group``, for ``group_expiry`` seconds."""
+        self._check_group(group)
+        self.require_valid_channel_name(channel)
+        (self._endpoint or self._start()).join(group, channel, self.group_expiry)
+
+    async def group_discard(self, group: str, channel: str) -> None:
+        """End the membership, if there is one."""
+        self._check_group(group)
+        self.require_valid_channel_name(channel)
+        endpoint = self._endpoint or self._start()
+        endpoint.leave(group, channel, monotonic() + self.expiry)
+
+    async def group_send(self, group: str, message: Message) -> None:
+        """Send ``message`` to every member with room for it; ``dropped`` counts the others."""
+        if group not in self._groups:
+            self._check_group(group)
+        endpoint = self._endpoint or self._start()
+        endpoint.fan_out(group, self._pack(message), monotonic() + self.expiry)
+
+    # The whole layer.
+
+    async def flush(self) -> None:
+        """Remove all messages and memberships, in every process that shares the prefix."""
+        (self._endpoint or self._start()).flush()
+
+    async def close(self) -> None:
+        """Give back every descriptor and file. The layer starts anew when it is used again."""
+        self._end()
+
+    def _start(self) -> Endpoint:
+        with self._start_lock:
+            if self._endpoint is None:
+                self._endpoint = Endpoint(
+                    self._base,
+                    self.prefix,
+                    self.capacity,
+                    self.get_capacity,
+                    self.malformed,
+                    self.dropped,
+                )
+            return self._endpoint
+
+    def _end(self) -> None:
+        with self._start_lock:
+            endpoint, self._endpoint = self._endpoint, None
+        if endpoint is not None:
+            endpoint.close()
+
+    def _begin_child(self) -> None:
+        """After a fork: what is open belongs to the parent, and a lock may be held by a thread."""
+        endpoint, self._endpoint = self._endpoint, None
+        self._start_lock = Lock()
+        if endpoint is not None:
+            endpoint.forget()
+
+    # Checks.
+
+    def _way(self, endpoint: Endpoint, channel: str) -> Way:
+        self.require_valid_channel_name(channel)
+        return endpoint.way(channel)
+
+    def _check_group(self, group: str) -> None:
+        self.require_valid_group_name(group)
+        if len(self._groups) >= GROUPS_LIMIT:
+            self._groups.clear()
+        self._groups.add(group)
+
+    def _pack(self, message: Message) -> bytes:
+        if not isinstance(message, dict):
+            raise TypeError(f"a message is a dict, not {type(message).__name__}")
+        payload: bytes = pack(message)
+        if len(payload) > self.message_limit:
+            raise MessageTooLarge(
+                f"{len(payload)} bytes: the layer's message_limit is {self.message_limit}"
+            )
+        return payload
+
+
+async def _wait(way: Way) -> Message:
+    loop = asyncio.get_running_loop()
+    while True:
+        waiter = way.wait(loop)
+        if waiter is not None:
+            try:
+                await waiter
+            except BaseException:
+                way.forget(waiter)
+                raise
+        message = way.take()
+        if message is not None:
+            return message
+
+
+SETTINGS = (
+    "prefix",
+    "expiry",
+    "group_expiry",
+    "capacity",
+    "channel_capacity",
+    "directory",
+    "message_limit",
+)
+
+
+def _unknown(name: str) -> str:
+    near = get_close_matches(name, SETTINGS, n=1)
+    remedy = f"did you mean {near[0]!r}?" if near else f"it knows {', '.join(SETTINGS)}"
+    return f"channels_ipc has no setting {name!r}: {remedy}"
+
+
+def _begin_child() -> None:
+    for layer in list(_layers):
+        layer._begin_child()
+
+
+def _end_all() -> None:
+    for layer in list(_layers):
+        layer._end()
+
+
+os.register_at_fork(after_in_child=_begin_child)
+atexit.register(_end_all)

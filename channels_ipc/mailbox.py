@@ -1,0 +1,215 @@
+"""A process's own mailbox, and the mailboxes of the others as a sender sees them."""
+
+import errno
+import mmap
+import os
+from threading import Lock
+
+from channels_ipc import pipes, spool
+from channels_ipc.directory import RuntimeDirectory
+from channels_ipc.errors import explained
+from channels_ipc.names import new_node
+from channels_ipc.status import SIZE, Status, StatusView
+from channels_ipc.wire import FRAME_LIMIT, SPOOLED, Frame, encode, split
+
+READ_SIZE = 65_536
+_GONE = (errno.ENXIO, errno.ENOENT)  # nobody reads it; it was removed
+
+
+class Mailbox:
+    """The one place where this process is sent messages: a FIFO that only it reads.
+
+    Its folder is made under another name and renamed once everything is in place and the FIFO is
+    open for reading. So a visible mailbox without a reader always belonged to a process that died,
+    and no process id is needed to know it.
+    """
+
+    def __init__(self, directory: RuntimeDirectory, capacity: int) -> None:
+        self.node = new_node()
+        self._directory = directory
+        self._rest = b""
+        partial = f"n/.new-{self.node}"
+        try:
+            with explained(directory.path):
+                self._set_up(partial, capacity)
+        except BaseException:
+            directory.remove_folder(partial)
+            raise
+
+    def _set_up(self, partial: str, capacity: int) -> None:
+        root = self._directory.root
+        os.mkdir(partial, 0o700, dir_fd=root)
+        os.mkdir(f"{partial}/spool", 0o700, dir_fd=root)
+        self.status = Status(_new_page(f"{partial}/status", root))
+        pipes.make(f"{partial}/mailbox", root)
+        # For reading and writing: a FIFO whose last writer has gone would be readable for ever.
+        self.fd = os.open(f"{partial}/mailbox", os.O_RDWR | os.O_NONBLOCK, dir_fd=root)
+        pipes.ask_for_size(self.fd, capacity * FRAME_LIMIT, "a mailbox")
+        os.rename(partial, f"n/{self.node}", src_dir_fd=root, dst_dir_fd=root)
+
+    def depth(self) -> int:
+        """Return the number of bytes that wait."""
+        return pipes.depth(self.fd)
+
+    def read(self) -> tuple[list[Frame], int]:
+        """Return the frames that wait, and the number of stretches that were none."""
+        try:
+            data = os.read(self.fd, READ_SIZE)
+        except BlockingIOError:
+            return [], 0
+        drained = len(data) < READ_SIZE
+        frames, self._rest, skipped = split(self._rest + data, drained=drained)
+        return frames, skipped
+
+    def payload_of(self, frame: Frame) -> bytes | None:
+        """Return what the frame carries, ``None`` where its spool file is gone."""
+        if frame.flags & SPOOLED:
+            return spool.fetch(self._directory.root, f"n/{self.node}/spool", frame.payload)
+        return frame.payload
+
+    def discard(self, frame: Frame) -> None:
+        """Remove what a frame nobody will read keeps in the spool."""
+        if frame.flags & SPOOLED:
+            spool.discard(self._directory.root, f"n/{self.node}/spool", frame.payload)
+
+    def close(self) -> None:
+        self._directory.bury(self.node)
+        os.close(self.fd)
+
+    def forget(self) -> None:
+        """Close the descriptor a child process inherited: the mailbox is its parent's."""
+        os.close(self.fd)
+
+
+def _new_page(path: str, root: int) -> memoryview:
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=root)
+    try:
+        # Written, not truncated to size: on a full tmpfs a page that is not there yet is SIGBUS.
+        spool.write_whole(fd, bytes(SIZE))
+        return memoryview(mmap.mmap(fd, SIZE))
+    finally:
+        os.close(fd)
+
+
+class Peer:
+    """Another process's mailbox and status page."""
+
+    def __init__(self, directory: RuntimeDirectory, node: str, spool_limit: int) -> None:
+        self.node = node
+        self._directory = directory
+        self._spool_limit = spool_limit
+        self._lock = Lock()
+        root = directory.root
+        self._fd = os.open(f"n/{node}/mailbox", os.O_WRONLY | os.O_NONBLOCK, dir_fd=root)
+        try:
+            page = os.open(f"n/{node}/status", os.O_RDONLY, dir_fd=root)
+            try:
+                self.status = StatusView(memoryview(mmap.mmap(page, SIZE, prot=mmap.PROT_READ)))
+            finally:
+                os.close(page)
+        except BaseException:
+            os.close(self._fd)
+            raise
+
+    def post(
+        self,
+        kind: int,
+        generation: int,
+        deadline: float,
+        name: bytes,
+        payload: bytes,
+        extra: bytes = b"",
+    ) -> bool:
+        """Send one frame; ``False`` where the mailbox has no room for it.
+
+        Raises ``BrokenPipeError`` where the process has died.
+        """
+        frame = encode(kind, generation, deadline, name, payload, extra)
+        if len(frame) <= FRAME_LIMIT:
+            return self._write(frame)
+        root, folder = self._directory.root, f"n/{self.node}/spool"
+        with explained(self._directory.path):
+            stored = spool.store(root, folder, payload, self._spool_limit)
+        if stored is None:
+            return False
+        frame = encode(kind, generation, deadline, name, stored, extra, SPOOLED)
+        sent = False
+        try:
+            sent = self._write(frame)
+        finally:
+            if not sent:
+                spool.discard(root, folder, stored)
+        return sent
+
+    def _write(self, frame: bytes) -> bool:
+        # Locked, so that no other thread closes the descriptor, whose number may come to mean
+        # another file, between here and the write.
+        with self._lock:
+            if self._fd < 0:
+                raise BrokenPipeError
+            try:
+                os.write(self._fd, frame)
+            except BlockingIOError:
+                return False
+        return True
+
+    def is_alive(self) -> bool:
+        with self._lock:
+            return self._fd >= 0 and pipes.has_reader(self._fd)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._fd >= 0:
+                os.close(self._fd)
+                self._fd = -1
+
+
+class Peers:
+    """The other processes, by node. Descriptors are opened once and closed with their process."""
+
+    def __init__(self, directory: RuntimeDirectory, spool_limit: int) -> None:
+        self._directory = directory
+        self._spool_limit = spool_limit
+        self._lock = Lock()
+        self._peers: dict[str, Peer] = {}
+
+    def get(self, node: str) -> Peer | None:
+        """Return the process called ``node``, ``None`` where it has died."""
+        return self._peers.get(node) or self._connect(node)
+
+    def _connect(self, node: str) -> Peer | None:
+        with self._lock:
+            if node in self._peers:
+                return self._peers[node]
+            self._drop_dead()
+            try:
+                peer = Peer(self._directory, node, self._spool_limit)
+            except OSError as error:
+                if error.errno in _GONE:
+                    self._directory.bury(node)
+                    return None
+                with explained(f"{self._directory.path}/n/{node}"):
+                    raise
+            self._peers[node] = peer
+            return peer
+
+    def _drop_dead(self) -> None:
+        for node, peer in list(self._peers.items()):
+            if not peer.is_alive():
+                self._drop(node)
+
+    def _drop(self, node: str) -> None:
+        peer = self._peers.pop(node, None)
+        if peer is not None:
+            peer.close()
+
+    def lose(self, node: str) -> None:
+        """The process has died: close what leads to it and remove what it left."""
+        with self._lock:
+            self._drop(node)
+        self._directory.bury(node)
+
+    def close(self) -> None:
+        with self._lock:
+            for node in list(self._peers):
+                self._drop(node)

@@ -1,0 +1,85 @@
+"""Messages to a named channel that no process has open for receiving: a file each.
+
+What waits in a FIFO is gone when the last process that has it open ends. A parked message stays
+until a receiver comes, whatever becomes of its sender.
+"""
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+
+from channels_ipc.directory import RuntimeDirectory, list_folder
+from channels_ipc.spool import read_whole, write_whole
+from channels_ipc.wire import Frame, decode
+
+
+class Parking:
+    """The parked messages of one named channel, oldest first."""
+
+    def __init__(self, directory: RuntimeDirectory, file: str) -> None:
+        self._directory = directory
+        self._folder = f"p/{file}"
+
+    def __len__(self) -> int:
+        return len(list_folder(self._directory.root, self._folder))
+
+    def put(self, frame: bytes, deadline: float) -> None:
+        """Keep ``frame``. Raises ``OSError`` where there is no room for it.
+
+        Files are taken in the order of their names: messages of one expiry in the order in which
+        they were sent, whichever process parks them.
+        """
+        root = self._directory.root
+        name = f"{int(deadline * 1e9):020d}-{secrets.token_hex(8)}"
+        partial = f"{self._folder}/.{name}"
+        self._directory.make_folder(self._folder)
+        fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=root)
+        try:
+            write_whole(fd, frame)
+            os.rename(partial, f"{self._folder}/{name}", src_dir_fd=root, dst_dir_fd=root)
+        except OSError:
+            os.unlink(partial, dir_fd=root)
+            raise
+        finally:
+            os.close(fd)
+
+    def take(self) -> Frame | None:
+        """Remove and return the oldest message. Whoever removes its file has it, nobody else."""
+        for name in list_folder(self._directory.root, self._folder):
+            data = self._claim(f"{self._folder}/{name}")
+            found = decode(data) if data is not None else None
+            if found is not None:
+                return found[0]
+        return None
+
+    def purge(self, is_due: Callable[[Frame], bool]) -> Iterator[Frame]:
+        """Remove and yield what is due no more from among the oldest."""
+        for name in list_folder(self._directory.root, self._folder):
+            path = f"{self._folder}/{name}"
+            data = self._read(path)
+            found = decode(data) if data is not None else None
+            if found is None:
+                continue
+            if is_due(found[0]):
+                return
+            if self._claim(path) is not None:
+                yield found[0]
+
+    def _claim(self, path: str) -> bytes | None:
+        """Read the file and remove it; ``None`` where somebody else has removed it."""
+        data = self._read(path)
+        try:
+            os.unlink(path, dir_fd=self._directory.root)
+        except FileNotFoundError:
+            return None
+        return data
+
+    def _read(self, path: str) -> bytes | None:
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=self._directory.root)
+        except FileNotFoundError:
+            return None
+        try:
+            return read_whole(fd)
+        finally:
+            os.close(fd)

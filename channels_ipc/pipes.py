@@ -1,0 +1,86 @@
+"""What FIFOs can do beyond reading and writing, and what stands in for it outside Linux."""
+
+import array
+import ctypes
+import fcntl
+import logging
+import os
+import select
+import sys
+import termios
+
+logger = logging.getLogger("channels_ipc")
+
+_SET_SIZE = getattr(fcntl, "F_SETPIPE_SZ", None)
+_GET_SIZE = getattr(fcntl, "F_GETPIPE_SZ", None)
+_DEFAULT_SIZE = 65_536
+_NONBLOCK = 2  # SPLICE_F_NONBLOCK
+_tee = getattr(ctypes.CDLL(None, use_errno=True), "tee", None) if sys.platform == "linux" else None
+
+
+def make(path: str, root: int) -> None:
+    """Make a FIFO for this user only, unless it is there."""
+    try:
+        os.mkfifo(path, 0o600, dir_fd=root)
+    except FileExistsError:
+        return
+
+
+def ask_for_size(fd: int, size: int, what: str) -> int:
+    """Make the FIFO hold ``size`` bytes, as far as the system allows; return what it holds."""
+    if _SET_SIZE is None or _GET_SIZE is None:
+        return _DEFAULT_SIZE
+    present = fcntl.fcntl(fd, _GET_SIZE)
+    if present >= size:
+        return present
+    for wanted in _halvings(size, present):
+        try:
+            present = fcntl.fcntl(fd, _SET_SIZE, wanted)
+            break
+        except OSError:  # EPERM: above the user's share; EBUSY: it holds more than that
+            continue
+    if present < size:
+        logger.warning(
+            "%s holds %d bytes, not %d: see fs.pipe-max-size and fs.pipe-user-pages-soft",
+            what,
+            present,
+            size,
+        )
+    return present
+
+
+def _halvings(size: int, above: int) -> list[int]:
+    sizes = []
+    while size > above:
+        sizes.append(size)
+        size //= 2
+    return sizes
+
+
+def depth(fd: int) -> int:
+    """Return the number of bytes that wait in the FIFO."""
+    count = array.array("i", (0,))
+    fcntl.ioctl(fd, termios.FIONREAD, count)
+    return count[0]
+
+
+def has_reader(fd: int) -> bool:
+    """Whether the FIFO whose writing end is ``fd`` is open for reading anywhere."""
+    poll = select.poll()
+    poll.register(fd, 0)
+    return not any(event & select.POLLERR for _, event in poll.poll(0))
+
+
+def peek(fd: int, size: int) -> bytes:
+    """Return up to ``size`` bytes from the head of the FIFO and leave them there.
+
+    Empty where nothing waits, and where the system cannot (``tee(2)`` is Linux's own).
+    """
+    if _tee is None:
+        return b""
+    reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        return os.read(reading, size) if _tee(fd, writing, size, _NONBLOCK) > 0 else b""
+    finally:
+        os.close(reading)
+        os.close(writing)
