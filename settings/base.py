@@ -46,7 +46,7 @@ try:
     MIDDLEWARE = MIDDLEWARE_SETS[os.environ.get("TESTPROJECT_MIDDLEWARE", "stock")]
 except KeyError as unknown:
     raise ImproperlyConfigured(
-        f"TESTPROJECT_MIDDLEWARE={unknown.args[0]} is not one of {', '.join(MIDDLEWARE_SETS)}"
+        f"TESTPROJECT_MIDDLEWARE={unknown.args[0]!r} is not one of {', '.join(MIDDLEWARE_SETS)}"
     ) from None
 
 ROOT_URLCONF = "testproject.urls"

@@ -5,6 +5,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
 
+from testproject import relay
 from testproject.identity import identity
 
 TABLE = [[f"{row},{column}" for column in range(4)] for row in range(6)]
@@ -52,7 +53,14 @@ def lookup(request: HttpRequest) -> HttpResponse:
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
     """Says who serves; a correct answer is also what "ready" means."""
-    return JsonResponse(identity(request), headers={"Cache-Control": "no-store"})
+    answer = identity(request) | {"relay": relay.counters()}
+    return JsonResponse(answer, headers={"Cache-Control": "no-store"})
+
+
+@require_safe
+def smoke(request: HttpRequest) -> HttpResponse:
+    """A page that shows whether a deployment's WebSocket path works."""
+    return render(request, "testproject/smoke.html")
 
 
 def channels_only(request: HttpRequest, **kwargs: str) -> HttpResponse:

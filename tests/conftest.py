@@ -1,0 +1,81 @@
+"""Fixtures that more than one folder of tests needs."""
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+PATIENCE_S = 30.0
+Start = Callable[..., subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A TCP port of the loopback address that nothing listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Start processes by ``start(*command, **options of Popen)``; each is stopped at the end."""
+    started = []
+
+    def start_process(*command: str, **options) -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen(command, **options))
+        return started[-1]
+
+    yield start_process
+    for process in started:
+        stop(process)
+
+
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a redis-server of the test run's own, on a unix socket."""
+    if not shutil.which("redis-server"):
+        missing = "redis-server is missing: apt-get install redis-server"
+        pytest.fail(missing) if os.environ.get("CI") == "true" else pytest.skip(missing)
+    folder = tmp_path_factory.mktemp("redis")
+    socket_path = folder / "redis.sock"
+    command = ("redis-server", "--port", "0", "--unixsocket", str(socket_path), "--save", "")
+    process = subprocess.Popen([*command, "--logfile", str(folder / "log"), "--dir", str(folder)])
+    try:
+        wait_until(lambda: answers(socket_path), f"redis-server on {socket_path}")
+        yield f"unix://{socket_path}"
+    finally:
+        stop(process)
+
+
+def answers(socket_path: Path) -> bool:
+    """Whether the Redis behind the socket says PONG."""
+    if not socket_path.exists():
+        return False
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(socket_path))
+        connection.sendall(b"PING\r\n")
+        return connection.recv(16).startswith(b"+PONG")
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    """Return once ``condition`` holds; raise ``TimeoutError`` if it does not come to that."""
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError(f"{what}: not ready within {PATIENCE_S:g} s")
+        time.sleep(0.02)
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End the process: asked first, then made to."""
+    process.terminate()
+    try:
+        process.wait(timeout=PATIENCE_S / 3)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
