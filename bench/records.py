@@ -81,6 +81,9 @@ class Load:
     warnings: tuple[str, ...] = ()
     started_monotonic_s: float | None = None  # CLOCK_MONOTONIC at the first intended send that
     # counts: the runner's CPU figures are cut to this window, so that warm-up stays out of them
+    counters: dict[str, int] = field(default_factory=dict)  # WebSockets by what became of them:
+    # good, incomplete, corrupt, out_of_order, failed
+    connect_us: str | None = None  # WebSocket: the histogram of the times they took to open
     schema: int = SCHEMA
 
 

@@ -17,9 +17,10 @@ if sys.modules.get("http") is not urllib.request.http and __name__ == "http":
     sys.modules["http"] = urllib.request.http
 
 import gevent
+from driver.capacity import CapacityUser
 from driver.http_client import HttpClient, Request, probe
 from driver.loops import ClosedLoopUser, OpenLoopUser
-from driver.options import COMMON, Option, choice
+from driver.options import COMMON, STEP, Option, choice
 from driver.target import BadTarget, Target, resolve
 from driver.user import DrivenUser, register
 
@@ -61,7 +62,7 @@ class HttpUser(DrivenUser):
     def client(self) -> HttpClient:
         return HttpClient(gevent.get_hub().loop, self._request(self.target, self.values["timeout"]))
 
-    def identity(self) -> dict[str, str]:
+    def identity(self, client: HttpClient) -> dict[str, str]:
         return {"url": self.target.url, "connection": self.values["connection"]}
 
     def _request(self, target: Target, timeout_s: float) -> Request:
@@ -85,4 +86,11 @@ class Throughput(HttpUser, ClosedLoopUser):
     test = "throughput"
 
 
-register(OPTIONS)
+class Capacity(HttpUser, CapacityUser):
+    """Finds the highest rate without errors or growing delay, and the lowest that is too high."""
+
+    test = "capacity"
+    options = (*OPTIONS, STEP)
+
+
+register(Capacity.options)

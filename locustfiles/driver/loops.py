@@ -15,23 +15,11 @@ class LoopUser(DrivenUser):
 
     abstract = True
 
-    def measure(self, run: Run) -> dict[str, Any]:
-        recorder = Recorder(run.start)
-        client = self.client()
-        try:
-            run.loop = self.loop(client, recorder, run)
-            run.loop.over.wait()
-        finally:
-            client.close()
-        return {**self.identity(), **self.setting(), **recorded(recorder)}
-
-    def client(self) -> Any:
-        """Return what sends, ready to send; ``close`` ends it."""
-        raise NotImplementedError
-
-    def identity(self) -> dict[str, Any]:
-        """Return url and connection, for the JSON."""
-        raise NotImplementedError
+    def measure(self, run: Run, client: Client) -> dict[str, Any]:
+        recorder = Recorder(run.start, scheduled=self.mode == "open")
+        run.loop = self.loop(client, recorder, run)
+        run.loop.over.wait()
+        return {**self.setting(), **recorded(recorder)}
 
     def setting(self) -> dict[str, Any]:
         """Return the rate or the concurrency, for the JSON."""
@@ -65,15 +53,21 @@ class OpenLoopUser(LoopUser):
 
 
 class ClosedLoopUser(LoopUser):
-    """``--clients`` of them, each waiting for its reply before it sends again."""
+    """As many in flight as ``concurrency`` says: each reply makes room for the next request."""
 
     abstract = True
     mode = "closed"
 
     def setting(self) -> dict[str, Any]:
-        return {"concurrency": self.values["clients"]}
+        return {"concurrency": self.concurrency()}
+
+    def concurrency(self) -> int:
+        """Return how many requests are in flight at a time."""
+        clients = self.values["clients"]
+        assert isinstance(clients, int)
+        return clients
 
     def loop(self, client: Client, recorder: Recorder, run: Run) -> Loop:
         return ClosedLoop(
-            gevent.get_hub().loop, client, recorder, self.report, self.values["clients"], run.end
+            gevent.get_hub().loop, client, recorder, self.report, self.concurrency(), run.end
         )

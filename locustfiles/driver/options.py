@@ -115,6 +115,12 @@ RESULT_JSON = Option(
     "",
     "Write everything that was measured to this file: counts, HDR histograms in microseconds",
 )
+STEP = Option(
+    "--step",
+    number(1, most=600),
+    4.0,
+    "Capacity: seconds for which each rate is offered",
+)
 COMMON = (RPS, ARRIVALS, CLIENTS, MAX_IN_FLIGHT, TIMEOUT, WARM_UP, RESULT_JSON)
 
 

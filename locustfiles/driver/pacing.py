@@ -25,6 +25,8 @@ class Client(Protocol):
 class Loop:
     """Sends through ``client``, counts in ``recorder``. ``over`` is set after the last reply."""
 
+    ticker: Ticker
+
     def __init__(self, client: Client, recorder: Recorder, report: Report) -> None:
         self.client = client
         self.recorder = recorder
@@ -35,7 +37,9 @@ class Loop:
 
     def stop(self) -> None:
         """Send no more. What is in flight is waited for."""
-        self.stopping = True
+        if not self.stopping:
+            self.stopping = True
+            self.ticker.close()
         self._settle()
 
     def _send(self, intended: float, now: float) -> None:
@@ -84,14 +88,10 @@ class OpenLoop(Loop):
         self.ticker = Ticker(loop, self._ring)
         self._wind()
 
-    def stop(self) -> None:
-        self.ticker.close()
-        super().stop()
-
     def _wind(self) -> None:
         if self.next is None:
             self.stop()
-        else:
+        elif not self.stopping:
             self.ticker.set(self.next)
 
     def _ring(self) -> None:
@@ -132,10 +132,10 @@ class ClosedLoop(Loop):
             self.ticker.set(end)
         loop.run_callback(self._fill)
 
-    def stop(self) -> None:
-        if not self.stopping:
-            self.ticker.close()
-        super().stop()
+    def resize(self, clients: int) -> None:
+        """Run ``clients`` from now on. Surplus ones leave with their reply."""
+        self.clients = clients
+        self._fill()
 
     def _fill(self) -> None:
         while not self.stopping and self.in_flight < self.clients:

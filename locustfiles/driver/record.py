@@ -76,8 +76,9 @@ class Recorder:
     construction: each request is handed in once as sent and once as finished, or once as dropped.
     """
 
-    def __init__(self, start: float) -> None:
+    def __init__(self, start: float, *, scheduled: bool = True) -> None:
         self.start = start
+        self.scheduled = scheduled  # a closed loop has no schedule, so nothing lags behind it
         self.seconds: list[Second] = []
         self.lag_us = array("I")
         self.failed_us = array("I")
@@ -92,7 +93,8 @@ class Recorder:
         if intended < self.start:
             return
         self._second(intended).sent += 1
-        self.lag_us.append(_microseconds(now - intended))
+        if self.scheduled:
+            self.lag_us.append(_microseconds(now - intended))
         self._step(now, 1)
 
     def dropped(self, intended: float) -> None:

@@ -29,7 +29,8 @@ from .ticker import clock
 logger = logging.getLogger(__name__)
 
 LEAD_S = 0.05  # from now to the first arrival: the schedule begins when everything is in place
-STOP_MARGIN_S = 2.0  # a stop this close to the end is the end: let the driver come to it
+CONNECT_S = 30.0  # what opening sockets may add to the run time
+END_S = 1.0  # Locust's own end of the run time may come this much before it
 CRASHED = 3  # the exit code after a fault of the driver's own
 
 
@@ -51,10 +52,9 @@ class Run:
     def stop(self, *, crash: BaseException | None = None) -> None:
         """End the test before its time."""
         self.crash = self.crash or crash
-        if crash or clock() < self.end - STOP_MARGIN_S:
-            self.stopped_early = True
-            if self.loop is not None and not self.loop.stopping:
-                self.loop.stop()
+        self.stopped_early = True
+        if self.loop is not None:
+            self.loop.stop()
 
 
 class DrivenUser(User):
@@ -86,8 +86,16 @@ class DrivenUser(User):
         gevent.spawn(_end, self.environment)
         raise StopUser
 
-    def measure(self, run: Run) -> dict[str, Any]:
+    def client(self) -> Any:
+        """Return what sends, connected where it stays so. ``close`` ends it."""
+        raise NotImplementedError
+
+    def measure(self, run: Run, client: Any) -> dict[str, Any]:
         """Run the test, and return its part of the JSON."""
+        raise NotImplementedError
+
+    def identity(self, client: Any) -> dict[str, Any]:
+        """Return url and connection, and what else the client knows, for the JSON."""
         raise NotImplementedError
 
     def find_target(self) -> Target:
@@ -118,16 +126,18 @@ class DrivenUser(User):
             raise BadOption(
                 f"--warm-up {warm_up_s:g}: leaves nothing of the run time of {parsed.run_time} s"
             )
+        client = self.client()
         run = Run(clock() + LEAD_S + warm_up_s, duration_s)
         self.environment.run = run
         try:
             with quiet_garbage_collector(timed=duration_s is not None), loud_callbacks(run):
-                measured = self.measure(run)
+                measured = self.measure(run, client)
         finally:
             self.environment.run = None
+            client.close()
         if run.crash is not None:
             raise run.crash
-        self._write(run, measured)
+        self._write(run, {**self.identity(client), **measured})
 
     def _write(self, run: Run, measured: dict[str, Any]) -> None:
         if run.stopped_early:
@@ -236,15 +246,18 @@ def register(options: tuple[Option, ...]) -> None:
     @events.test_start.add_listener
     def allow_draining(environment: Any, **_: Any) -> None:
         parsed = environment.parsed_options
-        drain_s = float(parsed.timeout) + float(parsed.warm_up) + STOP_MARGIN_S
+        drain_s = CONNECT_S + float(parsed.timeout)
         # Locust's default of 0 would cut off what is in flight, and not count it.
         environment.stop_timeout = max(environment.stop_timeout, drain_s)
+        environment.began = clock()
         _only_one(environment)
 
     @events.test_stopping.add_listener
     def stop(environment: Any, **_: Any) -> None:
         run = getattr(environment, "run", None)
-        if run is not None:
+        run_time = environment.parsed_options.run_time
+        at_its_end = run_time and clock() > environment.began + run_time - END_S
+        if run is not None and not at_its_end:
             run.stop()
 
 
