@@ -4,8 +4,10 @@ VENV    ?= .venv
 PYTHON  ?= python3
 BIN      = $(VENV)/bin
 PYTEST_ARGS ?=
+PYTHON311 ?= python3.11
+PYTHON36  ?= python3.6
 
-.PHONY: bench bench-full test lint system env channels1-env channels017-env clean
+.PHONY: bench bench-full test lint system env baselines-env channels1-env channels017-env clean
 
 bench: env system
 	$(BIN)/python -m bench run --quick
@@ -13,7 +15,7 @@ bench: env system
 bench-full: env system
 	$(BIN)/python -m bench run --full
 
-test: env system
+test: env system baselines-env $(if $(shell command -v $(PYTHON311)),channels1-env)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 lint: env
@@ -28,10 +30,15 @@ $(VENV)/.installed: requirements.txt constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
 	touch $@
 
-# The software of 2016, each in an environment of its own: docs/2016-stack.md.
-PYTHON311 ?= python3.11
-PYTHON36  ?= python3.6
+# The frameworks that a Django request is compared with.
+baselines-env: .venv-baselines/.installed
 
+.venv-baselines/.installed: baselines/requirements.txt constraints.txt
+	$(PYTHON) -m venv .venv-baselines
+	.venv-baselines/bin/pip install --quiet --disable-pip-version-check -r baselines/requirements.txt
+	touch $@
+
+# The software of 2016, each in an environment of its own: docs/2016-stack.md.
 channels1-env: .venv-channels1/.installed
 
 .venv-channels1/.installed: channels1/install channels1/requirements.txt
