@@ -52,5 +52,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 def missing_or(word: str, report: pytest.TestReport) -> str:
     """A skip for want of redis-server is no "n/a"."""
-    skipped_for_want = word == matrix.NOT_APPLICABLE and "not applicable" not in str(report.longrepr)
+    skipped_for_want = word == matrix.NOT_APPLICABLE and "not applicable" not in str(
+        report.longrepr
+    )
     return "not run" if skipped_for_want else word

@@ -15,11 +15,14 @@ NO_EXPIRY = "no message and no membership expires"
 SUBSCRIBED = "a named channel exists only for those who already wait in receive()"
 UNCHECKED = "checks neither names nor messages"
 TO_EVERY_READER = "every process that reads a named channel gets every message"
-TAKES_LIVE_MESSAGES = "the recovery of one reader's messages in flight takes the live ones of others"
+TAKES_LIVE_MESSAGES = (
+    "the recovery of one reader's messages in flight takes the live ones of others"
+)
 
 INMEMORY = Subject(
     "inmemory",
     "channels.layers.InMemoryChannelLayer",
+    shortest_expiry_s=0.3,
     crosses_processes=False,
     breaks={
         "test_channel_full_is_an_attribute": NOT_ATTRIBUTES,
@@ -36,6 +39,7 @@ INMEMORY = Subject(
 IPC = Subject(
     "ipc",
     "channels_ipc.IPCChannelLayer",
+    shortest_expiry_s=0.3,
     breaks={
         "test_capacity_is_shared_over_the_prefix": (
             f"{PER_NAME}, so that one stuck consumer does not block its process: deliberate"
@@ -67,6 +71,7 @@ REDIS = Subject(
 REDIS_PUBSUB = Subject(
     "redis_pubsub",
     "channels_redis.pubsub.RedisPubSubChannelLayer",
+    shortest_expiry_s=0.3,
     marks=(pytest.mark.redis,),
     breaks={
         "test_channel_full_is_an_attribute": NOT_ATTRIBUTES,

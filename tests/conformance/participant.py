@@ -16,6 +16,7 @@ from typing import Any
 from channels.exceptions import ChannelFull
 from django.utils.module_loading import import_string
 
+
 # One line a value. marshal, because JSON has no bytes; both ends are the same interpreter.
 def encode(value: Any) -> bytes:
     return b64encode(marshal.dumps(value)) + b"\n"

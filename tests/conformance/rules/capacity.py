@@ -7,6 +7,7 @@ import pytest
 from channels.exceptions import ChannelFull
 
 from ..base import LayerRules, MakeLayer, drain, is_quiet, receive, unique
+from ..subject import Subject
 
 
 async def fill(layer: Any, channel: str, number: int) -> None:
@@ -102,38 +103,40 @@ class Capacity(LayerRules):
 class Expiry(LayerRules):
     """Messages that nobody read end."""
 
-    async def test_unread_message_expires(self, make_layer: MakeLayer) -> None:
+    async def test_unread_message_expires(self, make_layer: MakeLayer, subject: Subject) -> None:
         """A message that sat unread for expiry seconds is not delivered."""
-        layer = make_layer(expiry=1)
+        layer = make_layer(expiry=subject.shortest_expiry_s)
         channel = await layer.new_channel()
         await layer.send(channel, {"type": "x", "id": 1})
-        await asyncio.sleep(1.2)
+        await asyncio.sleep(1.2 * subject.shortest_expiry_s)
         assert await is_quiet(layer, channel)
 
-    async def test_expiry_is_of_each_message(self, make_layer: MakeLayer) -> None:
+    async def test_expiry_is_of_each_message(self, make_layer: MakeLayer, subject: Subject) -> None:
         """A message that expired is not delivered because a later one is still fresh."""
-        layer = make_layer(expiry=1)
+        layer = make_layer(expiry=subject.shortest_expiry_s)
         channel = await layer.new_channel()
         await layer.send(channel, {"type": "x", "id": 1})
-        await asyncio.sleep(0.7)
+        await asyncio.sleep(0.8 * subject.shortest_expiry_s)
         await layer.send(channel, {"type": "x", "id": 2})
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(0.4 * subject.shortest_expiry_s)
         assert await drain(layer, channel) == [2]
 
     async def test_expiry_below_a_second_works(self, make_layer: MakeLayer) -> None:
         """An expiry that is a fraction of a second delivers before it and not after."""
-        layer = make_layer(expiry=0.5)
+        layer = make_layer(expiry=0.4)
         channel = await layer.new_channel()
         await layer.send(channel, {"type": "x", "id": 1})
         assert (await receive(layer, channel, 1))["id"] == 1
         await layer.send(channel, {"type": "x", "id": 2})
-        await asyncio.sleep(0.7)
+        await asyncio.sleep(0.5)
         assert await is_quiet(layer, channel)
 
-    async def test_expired_messages_make_room(self, make_layer: MakeLayer) -> None:
+    async def test_expired_messages_make_room(
+        self, make_layer: MakeLayer, subject: Subject
+    ) -> None:
         """A channel full of expired messages takes new ones."""
-        layer, channel = make_layer(capacity=3, expiry=1), unique()
+        layer, channel = make_layer(capacity=3, expiry=subject.shortest_expiry_s), unique()
         await fill(layer, channel, 3)
-        await asyncio.sleep(1.3)
+        await asyncio.sleep(1.3 * subject.shortest_expiry_s)
         await layer.send(channel, {"type": "x", "id": 9})
         assert await drain(layer, channel) == [9]

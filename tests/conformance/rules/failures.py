@@ -14,7 +14,6 @@ from ..base import (
     across_processes,
     drain,
     eventually,
-    receive,
     unique,
 )
 from ..processes import Process
@@ -118,8 +117,8 @@ class Failures(LayerRules):
             sent = await send_numbered(layer, channel, sent, 40)
             await asyncio.sleep(chance.random() * 0.02)
             victim.kill()
-        received = await drain(layer, channel, 0.5)
-        survivor = asyncio.create_task(drain(layer, channel, 1.0))
+        received = await drain(layer, channel, 0.3)
+        survivor = asyncio.create_task(drain(layer, channel, 0.6))
         await asyncio.sleep(0.2)
         end = await send_numbered(layer, channel, sent, 40)
         received += await survivor
@@ -168,4 +167,3 @@ async def send_numbered(layer: Any, channel: str, first: int, number: int) -> in
     for one in range(first, first + number):
         await layer.send(channel, {"type": "x", "id": one})
     return first + number
-

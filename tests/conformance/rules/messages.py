@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -123,7 +124,7 @@ class Delivery(LayerRules):
         for number in range(30):
             await layer.send(channel, {"type": "x", "id": number})
         received = await asyncio.wait_for(asyncio.gather(*readers), 10)
-        assert sorted(sum(received, [])) == list(range(30))
+        assert sorted(chain(*received)) == list(range(30))
 
     async def test_message_waits_for_its_reader(self, layer: Any) -> None:
         """A message to a named channel that nobody reads yet is there for the first who does."""
