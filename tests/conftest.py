@@ -22,17 +22,23 @@ def free_port() -> int:
 
 
 @pytest.fixture
-def start() -> Iterator[Start]:
-    """Start processes by ``start(*command, **options of Popen)``; each is stopped at the end."""
-    started = []
+def started() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """The processes of this test, in the order of their start; all are stopped at its end."""
+    processes: list[subprocess.Popen[bytes]] = []
+    yield processes
+    for process in reversed(processes):
+        stop(process)
+
+
+@pytest.fixture
+def start(started) -> Start:
+    """Start a process of this test by ``start(*command, **options of Popen)``."""
 
     def start_process(*command: str, **options) -> subprocess.Popen[bytes]:
         started.append(subprocess.Popen(command, **options))
         return started[-1]
 
-    yield start_process
-    for process in started:
-        stop(process)
+    return start_process
 
 
 @pytest.fixture(scope="session")
