@@ -66,7 +66,7 @@ def test_full_disk_is_one_line(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "write_text", full)
-    with pytest.raises(BadInput, match="cannot write to .*: No space left on device"):
+    with pytest.raises(BadInput, match=r"cannot write to .*: No space left on device"):
         ledger.keep(make_sample())
     assert ledger.samples == []
 

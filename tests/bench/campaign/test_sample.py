@@ -115,8 +115,13 @@ def test_generator_that_has_ended_keeps_what_it_used() -> None:
 
 def test_foreign_is_everybody_else() -> None:
     (one,) = taken(
-        [process(SERVER, 1, 1.0), process(11, SERVER, 2.0), process(GENERATOR, 1, 4.0)]
-        + [process(1, 0, 8.0), process(99, 1, 16.0, reaped_s=32.0)]
+        [
+            process(SERVER, 1, 1.0),
+            process(11, SERVER, 2.0),
+            process(GENERATOR, 1, 4.0),
+            process(1, 0, 8.0),
+            process(99, 1, 16.0, reaped_s=32.0),
+        ]
     )
     assert one.foreign_s == 56.0
 

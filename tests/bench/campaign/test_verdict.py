@@ -5,8 +5,8 @@ import pytest
 from bench.plan import Plan, plan
 from bench.records import Campaign, Gate, Sample
 from bench.summary import summarize
-from bench.verdict import faults
 from bench.variants import CONTROL
+from bench.verdict import faults
 
 STOLEN = Gate("steal", ok=False, measured=0.5, limit=0.02, unit="cores", reason="0.5 were stolen")
 ADVICE = Gate("capacity", ok=False, measured=9, limit=75, unit="%", reason="idle", advisory=True)
