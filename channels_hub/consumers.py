@@ -1,0 +1,173 @@
+"""``/ws/topics/``: a client names topics, and receives their messages in batches.
+
+The client sends JSON text, one object a message::
+
+    {"subscribe": ["a", "b"], "id": 1}    answered {"subscribed": 2, "id": 1} once that is live
+    {"unsubscribe": ["a"], "id": 2}       answered {"unsubscribed": 1, "id": 2}
+    {"received": 123456}                  bytes of frames received so far; not answered
+
+Records come as binary frames (``channels_hub.records``). The server sends no further frame while
+``WINDOW_BYTES`` or more of what it sent are not yet said to have been received; the rest waits in
+the client's outbox, which is bounded. So memory is bounded on every server, whether or not that
+server makes a sender wait for the network, and a client that never says what it received stops
+after one window.
+
+A message that cannot be understood is answered ``{"error": "...", "id": ...}`` and changes nothing;
+the socket stays usable. The server closes with 1013 (try again later) where the client fell behind
+and its policy is to be closed, and with 1011 where the channel layer failed.
+"""
+
+import asyncio
+import contextlib
+import json
+from typing import Any
+
+from channels.generic.websocket import AsyncWebsocketConsumer
+
+from channels_hub.hub import Hub
+from channels_hub.outbox import DROP_OLDEST, Ended, Outbox, Overflow
+from channels_hub.records import TopicError, check_topic
+
+LARGEST_REQUEST = 4 * 1024 * 1024  # characters
+MOST_TOPICS = 100_000  # per socket
+
+
+class RequestError(ValueError):
+    """A client's message that cannot be carried out; the text is for the client."""
+
+
+def parse(text: str | None) -> dict[str, Any]:
+    """Return the request in ``text``; raise ``RequestError`` that says what is wrong with it."""
+    if text is None:
+        raise RequestError("requests are text, not binary")
+    if len(text) > LARGEST_REQUEST:
+        raise RequestError(f"{len(text)} characters are more than the {LARGEST_REQUEST} allowed")
+    try:
+        request = json.loads(text)
+    except ValueError as error:
+        raise RequestError(f"this is not JSON: {error}") from error
+    if not isinstance(request, dict):
+        raise RequestError("a request is a JSON object")
+    verbs = [verb for verb in ("subscribe", "unsubscribe", "received") if verb in request]
+    if len(verbs) != 1:
+        raise RequestError("a request holds one of subscribe, unsubscribe, received")
+    return request
+
+
+def parse_topics(topics: object) -> list[str]:
+    """Return the topics that a request names; raise ``RequestError`` or ``TopicError``."""
+    if not isinstance(topics, list):
+        raise RequestError("topics come as a list of names")
+    if len(topics) > MOST_TOPICS:
+        raise RequestError(f"{len(topics)} topics are more than the {MOST_TOPICS} allowed a socket")
+    return [check_topic(topic) for topic in topics]
+
+
+class TopicsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels publishes no types
+    """Subscribes to topics for one client. Delivery is the subclass's: hub, or group."""
+
+    topics: set[str]
+
+    async def connect(self) -> None:
+        self.topics = set()
+        await self.accept()
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        request: dict[str, Any] = {}
+        try:
+            request = parse(text_data)
+            await self.answer(request)
+        except (RequestError, TopicError) as error:
+            await self.reply({"error": str(error)}, request)
+
+    async def answer(self, request: dict[str, Any]) -> None:
+        if "subscribe" in request:
+            new = set(parse_topics(request["subscribe"])) - self.topics
+            if len(self.topics) + len(new) > MOST_TOPICS:
+                raise RequestError(f"a socket may have {MOST_TOPICS} topics")
+            self.topics |= new
+            await self.subscribe(new)
+            await self.reply({"subscribed": len(new)}, request)
+        elif "unsubscribe" in request:
+            gone = self.topics.intersection(parse_topics(request["unsubscribe"]))
+            self.topics -= gone
+            await self.unsubscribe(gone)
+            await self.reply({"unsubscribed": len(gone)}, request)
+        else:
+            self.note_received(request["received"])
+
+    async def reply(self, answer: dict[str, Any], request: dict[str, Any]) -> None:
+        if "id" in request:
+            answer["id"] = request["id"]
+        await self.send(text_data=json.dumps(answer))
+
+    async def disconnect(self, code: int) -> None:
+        await self.unsubscribe(self.topics)
+
+    async def subscribe(self, topics: set[str]) -> None:
+        raise NotImplementedError
+
+    async def unsubscribe(self, topics: set[str]) -> None:
+        raise NotImplementedError
+
+    def note_received(self, total_bytes: object) -> None:
+        """Take note of the client's count; a delivery that has no window has no use for it."""
+
+
+class HubTopicsConsumer(TopicsConsumer):
+    """Delivers through the process's hub: what is due to the socket goes out as one frame."""
+
+    # A socket that has a hub needs no channel of its own: without a layer of this name, Channels
+    # makes none, and waits for the client alone.
+    channel_layer_alias = "none: the hub has it"
+
+    WINDOW_BYTES = 1024 * 1024
+    MOST_RECORDS = 1_000  # a frame
+    OUTBOX_LIMIT = 10_000
+    POLICY = DROP_OLDEST
+
+    async def connect(self) -> None:
+        self.hub = await Hub.current()
+        self.outbox = Outbox(self.OUTBOX_LIMIT, self.POLICY)
+        self.sent_bytes = self.received_bytes = 0
+        self.window = asyncio.Event()
+        self.window.set()
+        await super().connect()
+        self.sender = asyncio.get_running_loop().create_task(self.send_batches())
+
+    async def send_batches(self) -> None:
+        try:
+            while True:
+                await self.window.wait()
+                frame = b"".join(await self.outbox.batch(self.MOST_RECORDS))
+                self.sent_bytes += len(frame)
+                self.move_window()
+                await self.send(bytes_data=frame)
+        except Overflow:
+            await self.close(code=1013)
+        except Ended:
+            await self.close(code=1011)
+
+    def note_received(self, total_bytes: object) -> None:
+        if not isinstance(total_bytes, int) or not 0 <= total_bytes <= self.sent_bytes:
+            raise RequestError(f"{total_bytes!r} is no count of the {self.sent_bytes} bytes sent")
+        self.received_bytes = max(self.received_bytes, total_bytes)
+        self.move_window()
+
+    def move_window(self) -> None:
+        if self.sent_bytes - self.received_bytes < self.WINDOW_BYTES:
+            self.window.set()
+        else:
+            self.window.clear()
+
+    async def subscribe(self, topics: set[str]) -> None:
+        await self.hub.subscribe(self.outbox, topics)
+
+    async def unsubscribe(self, topics: set[str]) -> None:
+        await self.hub.unsubscribe(self.outbox, topics)
+
+    async def disconnect(self, code: int) -> None:
+        self.sender.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self.sender
+        await super().disconnect(code)

@@ -1,0 +1,232 @@
+"""The hub: one per process and event loop, between a channel layer and the clients' outboxes."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from channels.exceptions import ChannelFull
+from channels.layers import get_channel_layer
+
+from channels_hub.history import History, Remembered
+from channels_hub.outbox import Outbox
+from channels_hub.records import HEADER, enclose
+
+logger = logging.getLogger("channels_hub")
+
+GROUP = "topic."  # and the topic's name: the group of the hubs that want it
+HUBS = "hubs"  # the group of all hubs
+
+HISTORY_BYTES = 64 * 1024 * 1024
+
+# How many messages are taken before the loop's other tasks have a turn. A receive() that finds a
+# message does not suspend, so without a turn a busy layer would starve every socket.
+BURST = 256
+
+JOINED_AT_ONCE = 64
+
+# A flush may take this share of the time: the dearer the last one was, the longer the next one
+# waits, and the more it finds to put into each frame. An idle hub flushes at once.
+FLUSH_SHARE = 0.5
+LONGEST_WAIT_S = 0.1
+
+_hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, "Hub"]] = WeakKeyDictionary()
+
+
+class Hub:
+    """Joins each topic once for all clients of this process and loop, and hands its messages out.
+
+    ``await Hub.current()`` gives the running loop's hub. Counters, all since the start:
+    ``received`` layer messages, ``delivered`` records put into outboxes, ``dropped`` records that a
+    slow client's limit forgot, ``ignored`` messages for a topic that nobody here wants any more.
+    ``history`` remembers the newest ``HISTORY_BYTES`` of what was received.
+    """
+
+    def __init__(self, layer: Any) -> None:
+        self.layer = layer
+        self.channel = ""
+        self.closed = False
+        self.history = History(HISTORY_BYTES)
+        self.received = self.delivered = self.dropped = self.ignored = 0
+        self._clients: dict[str, set[Outbox]] = {}
+        self._joined: set[str] = set()
+        self._joining = asyncio.Lock()
+        self._dirty: set[Outbox] = set()
+        self._flush_due = False
+        self._not_before = 0.0
+        self._tasks: set[asyncio.Task[None]] = set()
+        # What other hubs and publishers may ask, by the type of the message.
+        self.handlers: dict[str, Callable[[dict[str, Any]], Awaitable[None]]] = {
+            "hub.barrier": self._pass_barrier
+        }
+
+    @classmethod
+    async def current(cls, alias: str = "default") -> "Hub":
+        """Return the running loop's hub over the layer called ``alias``; start it if need be."""
+        hubs = _hubs.setdefault(asyncio.get_running_loop(), {})
+        hub = hubs.get(alias)
+        if hub is None or hub.closed:
+            hub = hubs[alias] = cls(get_channel_layer(alias))
+        async with hub._joining:
+            if not hub.channel:
+                await hub.start()
+        return hub
+
+    async def start(self) -> None:
+        """Take a channel and begin to receive. ``current`` does this."""
+        channel = await self.layer.new_channel("hub")
+        await self.layer.group_add(HUBS, channel)
+        self.channel = channel
+        for coroutine in (self._receive(), self._renew()):
+            task = asyncio.get_running_loop().create_task(coroutine)
+            self._tasks.add(task)
+            task.add_done_callback(self._ended)
+
+    async def close(self) -> None:
+        """Leave every topic and stop. Clients' outboxes end; a later ``current()`` starts anew."""
+        self._stop("the hub was closed")
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        async with self._joining:
+            for topic in list(self._joined):
+                await self._leave(topic)
+            await self.layer.group_discard(HUBS, self.channel)
+
+    def _stop(self, reason: str) -> None:
+        self.closed = True
+        for task in self._tasks:
+            task.cancel()
+        for outbox in set().union(*self._clients.values()):
+            outbox.end(reason)
+        self._clients.clear()
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            # What was published meanwhile may be lost, and a client must not take silence for
+            # quiet: it is told, and asks again on a new hub.
+            logger.error("the hub stops: its channel layer failed", exc_info=error)
+            self._stop(f"the channel layer failed: {error}")
+
+    async def subscribe(self, outbox: Outbox, topics: Collection[str]) -> None:
+        """Put every message of ``topics`` into ``outbox`` from now on.
+
+        When this returns, nothing that is published is missed: the process has joined every topic.
+        """
+        for topic in topics:
+            self._clients.setdefault(topic, set()).add(outbox)
+        # Joined means that the layer has said so: a topic that is being joined is still missing.
+        missing = [topic for topic in topics if topic not in self._joined]
+        if missing:
+            async with self._joining:
+                await self._join([topic for topic in missing if topic not in self._joined])
+
+    async def unsubscribe(self, outbox: Outbox, topics: Iterable[str]) -> None:
+        """Stop putting messages of ``topics`` into ``outbox``; leave those that nobody wants."""
+        idle = []
+        for topic in topics:
+            clients = self._clients.get(topic)
+            if clients is None:
+                continue
+            clients.discard(outbox)
+            if not clients:
+                del self._clients[topic]
+                idle.append(topic)
+        if idle:
+            async with self._joining:
+                for topic in idle:
+                    # Somebody may have come while this waited for its turn.
+                    if topic not in self._clients and topic in self._joined:
+                        await self._leave(topic)
+
+    async def _join(self, topics: list[str]) -> None:
+        # Side by side, because a layer on a network answers one round trip later; in portions,
+        # because the loop has sockets to serve.
+        for start in range(0, len(topics), JOINED_AT_ONCE):
+            portion = topics[start : start + JOINED_AT_ONCE]
+            await asyncio.gather(
+                *(self.layer.group_add(GROUP + topic, self.channel) for topic in portion)
+            )
+            self._joined.update(portion)
+            now_ns = time.time_ns()
+            for topic in portion:
+                self.history.start(topic, now_ns)
+
+    async def _leave(self, topic: str) -> None:
+        self._joined.discard(topic)
+        self.history.stop(topic)
+        await self.layer.group_discard(GROUP + topic, self.channel)
+
+    async def _renew(self) -> None:
+        """Join again before the layer forgets: memberships end after ``group_expiry`` seconds."""
+        while True:
+            await asyncio.sleep(getattr(self.layer, "group_expiry", 86_400) / 2)
+            async with self._joining:
+                for topic in [HUBS, *(GROUP + topic for topic in self._joined)]:
+                    await self.layer.group_add(topic, self.channel)
+
+    async def _receive(self) -> None:
+        receive, channel = self.layer.receive, self.channel
+        while True:
+            for _ in range(BURST):
+                await self._take(await receive(channel))
+            await asyncio.sleep(0)
+
+    async def _take(self, message: dict[str, Any]) -> None:
+        if message["type"] == "hub.record":
+            self.hand_out(message["topic"], message["record"])
+        elif handler := self.handlers.get(message["type"]):
+            await handler(message)
+        else:
+            logger.warning("a hub has no use for a message of type %r", message["type"])
+
+    def hand_out(self, topic: str, record: bytes) -> None:
+        """Append ``record`` to the outbox of every client of ``topic``."""
+        self.received += 1
+        clients = self._clients.get(topic)
+        if not clients:
+            self.ignored += 1
+            return
+        enclosed = enclose(record)
+        timestamp_ns, publisher, position, _, _ = HEADER.unpack_from(record)
+        self.history.add(Remembered(timestamp_ns, publisher, position, topic, enclosed))
+        for client in clients:
+            client.append(enclosed)
+        self.delivered += len(clients)
+        self._dirty |= clients
+        if not self._flush_due:
+            self._flush_due = True
+            loop = asyncio.get_running_loop()
+            wait_s = self._not_before - loop.time()
+            if wait_s > 0:
+                loop.call_later(wait_s, self._flush)
+            else:
+                loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        dirty, self._dirty = self._dirty, set()
+        self._flush_due = False
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        for outbox in dirty:
+            self.dropped += outbox.settle()
+        # The tasks that were just woken stand before this in the loop's queue.
+        loop.call_soon(self._flushed, started)
+
+    def _flushed(self, started: float) -> None:
+        now = asyncio.get_running_loop().time()
+        took_s = now - started
+        self._not_before = now + min(LONGEST_WAIT_S, took_s * (1 / FLUSH_SHARE - 1))
+
+    async def _pass_barrier(self, message: dict[str, Any]) -> None:
+        """Tell a publisher that all it sent before this barrier has left the layer's queue."""
+        await self.reply(message, {"type": "hub.passed", "barrier": message["barrier"]})
+
+    async def reply(self, message: dict[str, Any], answer: dict[str, Any]) -> None:
+        """Send ``answer`` to the one who sent ``message``, signed with this hub's channel."""
+        try:
+            await self.layer.send(message["reply_to"], {**answer, "hub": self.channel})
+        except ChannelFull:
+            # It does not read its answers, and will take this hub for silent.
+            logger.warning("%s is full: an answer was dropped", message["reply_to"])

@@ -1,0 +1,87 @@
+"""What one client is still to be sent.
+
+A hub appends to it; one task of the client's takes from it. The bytes are shared with every other
+outbox of the process, so a waiting record costs a client eight bytes.
+"""
+
+import asyncio
+
+DROP_OLDEST = "drop oldest"
+CLOSE = "close"
+
+
+class Ended(Exception):  # noqa: N818 - an outcome to act on, not a fault
+    """Nothing more will come; the text says why."""
+
+
+class Overflow(Ended):
+    """The client fell behind, and its policy is to be closed."""
+
+
+class Outbox:
+    """A bounded queue of enclosed records for one client.
+
+    ``limit`` is the number of records that may wait. Past it, ``DROP_OLDEST`` forgets the oldest
+    and counts them in ``dropped``; ``CLOSE`` makes the next ``batch`` raise ``Overflow``. The limit
+    is applied when the hub flushes, so it may be passed by as many records as come between two
+    flushes. One task may wait in ``batch`` at a time.
+    """
+
+    __slots__ = ("_ended", "_waiter", "append", "dropped", "limit", "pending", "policy")
+
+    def __init__(self, limit: int = 10_000, policy: str = DROP_OLDEST) -> None:
+        if limit < 1:
+            raise ValueError(f"an outbox of {limit} records could hold nothing")
+        if policy not in (DROP_OLDEST, CLOSE):
+            raise ValueError(f"{policy!r} is no policy for slow clients: take DROP_OLDEST or CLOSE")
+        self.limit = limit
+        self.policy = policy
+        self.dropped = 0
+        self.pending: list[bytes] = []
+        # The hub's inner loop calls this once per delivery. The list stays the same object for
+        # life, so the bound method does too.
+        self.append = self.pending.append
+        self._waiter: asyncio.Future[None] | None = None
+        self._ended: Ended | None = None
+
+    def settle(self) -> int:
+        """Apply the limit, wake the task that waits, and return the number of records dropped."""
+        dropped = max(0, len(self.pending) - self.limit)
+        if dropped and self.policy == CLOSE:
+            self._ended = Overflow(f"more than {self.limit} records were waiting")
+        if isinstance(self._ended, Overflow):
+            # What comes behind the hole must not be given as if there were none.
+            dropped = len(self.pending)
+        if dropped:
+            del self.pending[:dropped]
+            self.dropped += dropped
+        self._wake()
+        return dropped
+
+    def end(self, reason: str) -> None:
+        """Make ``batch`` raise ``Ended`` once what is pending has been taken."""
+        self._ended = self._ended or Ended(reason)
+        self._wake()
+
+    def _wake(self) -> None:
+        waiter = self._waiter
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    async def batch(self, most: int = 1_000) -> list[bytes]:
+        """Wait until something is pending, and return the oldest ``most`` of it.
+
+        Raises ``Overflow`` where the client fell behind and its policy is ``CLOSE``, and ``Ended``
+        where the hub has stopped. A cancelled wait loses nothing.
+        """
+        while not self.pending or isinstance(self._ended, Overflow):
+            if self._ended is not None:
+                raise self._ended
+            self._waiter = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+        batch = self.pending[:most]
+        del self.pending[:most]
+        return batch

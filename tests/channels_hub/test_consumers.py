@@ -1,0 +1,172 @@
+import asyncio
+import json
+
+import pytest
+from channels.testing import WebsocketCommunicator
+
+from channels_hub import CLOSE, Hub
+from channels_hub.consumers import HubTopicsConsumer, RequestError, parse, parse_topics
+from channels_hub.publisher import Publisher
+from channels_hub.records import decode
+
+
+@pytest.fixture
+async def hub():
+    hub = await Hub.current()
+    yield hub
+    if not hub.closed:
+        await hub.close()
+
+
+@pytest.fixture
+def publisher(hub):
+    return Publisher(hub.layer, window=0)
+
+
+@pytest.fixture
+async def connect(hub):
+    """Return a function that opens a socket; all are closed at the end."""
+    sockets = []
+
+    async def connect(consumer=HubTopicsConsumer):
+        socket = WebsocketCommunicator(consumer.as_asgi(), "/ws/topics/")
+        assert (await socket.connect())[0]
+        sockets.append(socket)
+        return socket
+
+    yield connect
+    for socket in sockets:
+        await socket.disconnect()
+
+
+async def ask(socket, **request):
+    await socket.send_json_to(request)
+    return await socket.receive_json_from()
+
+
+async def receive(socket, records):
+    got = []
+    while len(got) < records:
+        got += decode(await socket.receive_from())
+    return got
+
+
+async def test_subscription_is_acknowledged_and_then_live(connect, publisher):
+    socket = await connect()
+    assert await ask(socket, subscribe=["a", "b", "a"], id=5) == {"subscribed": 2, "id": 5}
+    for topic in "abc":
+        await publisher.publish(topic, topic.encode())
+    assert [record.body for record in await receive(socket, 2)] == [b"a", b"b"]
+
+
+async def test_topic_unsubscribed_comes_no_more(connect, publisher):
+    socket = await connect()
+    await ask(socket, subscribe=["a", "b"])
+    assert await ask(socket, unsubscribe=["a", "never"]) == {"unsubscribed": 1}
+    await publisher.publish("a", b"")
+    await publisher.publish("b", b"")
+    assert [record.topic for record in await receive(socket, 1)] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        (" ", "not JSON"),
+        ("{", "not JSON"),
+        ("[]", "a JSON object"),
+        ("{}", "holds one of"),
+        ('{"subscribe": [], "received": 1}', "holds one of"),
+        ('{"subscribe": "a"}', "a list of names"),
+        ('{"subscribe": ["a b"]}', "is not a topic"),
+        ('{"subscribe": [null]}', "is not a topic"),
+        ('{"received": 1}', "no count"),
+        ('{"received": -1}', "no count"),
+        ('{"received": "x"}', "no count"),
+        (json.dumps({"subscribe": [str(n) for n in range(100_001)]}), "100001 topics are more"),
+    ],
+)
+async def test_request_that_makes_no_sense_leaves_the_socket_usable(
+    connect, publisher, text, complaint
+):
+    socket = await connect()
+    await socket.send_to(text_data=text)
+    assert complaint in (await socket.receive_json_from())["error"]
+    assert await ask(socket, subscribe=["a"]) == {"subscribed": 1}
+    await publisher.publish("a", b"")
+    assert len(await receive(socket, 1)) == 1
+
+
+async def test_request_with_an_unknown_topic_among_good_ones_changes_nothing(connect, hub):
+    socket = await connect()
+    assert "error" in await ask(socket, subscribe=["good", "not good"])
+    assert "topic.good" not in hub.layer.groups
+
+
+async def test_request_in_binary_is_refused(connect):
+    socket = await connect()
+    await socket.send_to(bytes_data=b"{}")
+    assert "text" in (await socket.receive_json_from())["error"]
+
+
+def test_request_longer_than_allowed_is_not_even_parsed():
+    with pytest.raises(RequestError, match="characters are more than"):
+        parse("[" * (4 * 1024 * 1024 + 1))
+
+
+def test_topics_of_a_million_are_refused_by_their_number():
+    with pytest.raises(RequestError, match="1000000 topics"):
+        parse_topics(["a"] * 1_000_000)
+
+
+class SmallWindow(HubTopicsConsumer):
+    WINDOW_BYTES = 100
+    OUTBOX_LIMIT = 5
+
+
+async def test_client_that_says_nothing_of_what_it_received_gets_no_more_than_a_window(
+    connect, hub, publisher
+):
+    silent, other = await connect(SmallWindow), await connect()
+    for socket in (silent, other):
+        await ask(socket, subscribe=["a"])
+    for _ in range(100):
+        await publisher.publish("a", b"x" * 200)
+        await asyncio.sleep(0)
+    assert len(await receive(other, 100)) == 100
+    frame = await silent.receive_from()
+    assert await silent.receive_nothing()
+    await silent.send_json_to({"received": len(frame)})
+    rest = decode(await silent.receive_from())
+    assert rest[-1].sequence == 100
+    assert len(rest) <= 5
+    assert hub.dropped == 100 - len(rest) - len(decode(frame))
+
+
+class ClosesSlowClients(SmallWindow):
+    POLICY = CLOSE
+
+
+async def test_client_that_falls_behind_is_closed_where_that_is_the_policy(connect, publisher):
+    socket = await connect(ClosesSlowClients)
+    await ask(socket, subscribe=["a"])
+    for _ in range(100):
+        await publisher.publish("a", b"x" * 200)
+    frame = await socket.receive_from()
+    await socket.send_json_to({"received": len(frame)})
+    assert await socket.receive_output() == {"type": "websocket.close", "code": 1013}
+
+
+async def test_client_is_told_when_the_hub_stops(connect, hub):
+    socket = await connect()
+    await ask(socket, subscribe=["a"])
+    await hub.close()
+    assert await socket.receive_output() == {"type": "websocket.close", "code": 1011}
+
+
+async def test_client_that_leaves_leaves_nothing_behind(hub):
+    socket = WebsocketCommunicator(HubTopicsConsumer.as_asgi(), "/ws/topics/")
+    await socket.connect()
+    await ask(socket, subscribe=["a"])
+    await socket.disconnect()
+    assert not hub.layer.groups.get("topic.a")
+    assert hub._clients == {}

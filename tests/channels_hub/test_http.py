@@ -1,0 +1,83 @@
+import base64
+import json
+
+import pytest
+from channels.testing import HttpCommunicator
+
+from channels_hub import Hub
+from channels_hub.http import LONGEST_HEADER, PollConsumer, PollError, gaps_header, parse_poll
+from channels_hub.publisher import Publisher
+from channels_hub.records import decode
+
+
+@pytest.fixture
+async def publisher():
+    """Publish over the layer that the consumer finds in the settings."""
+    hub = await Hub.current()
+    yield Publisher(hub.layer, window=0)
+    await hub.close()
+
+
+async def ask(method, path, body=b"", headers=()):
+    communicator = HttpCommunicator(PollConsumer.as_asgi(), method, path, body, list(headers))
+    return await communicator.get_response()
+
+
+async def test_poll_by_url_gives_messages_as_json(publisher):
+    first = json.loads((await ask("GET", "/poll/?topic=a&topic=b"))["body"])
+    assert (first["messages"], first["gaps"]) == ([], [])
+    await publisher.publish("b", b"\x00body")
+    answer = await ask("GET", f"/poll/?topic=a&topic=b&cursor={first['cursor']}")
+    (message,) = json.loads(answer["body"])["messages"]
+    assert (message["topic"], message["sequence"]) == ("b", 1)
+    assert base64.b64decode(message["body"]) == b"\x00body"
+
+
+async def test_poll_by_post_gives_the_socket_s_frame_where_asked(publisher):
+    binary = [(b"accept", b"application/octet-stream")]
+    topics = [f"t{number}" for number in range(1_000)]
+    first = await ask("POST", "/poll/", json.dumps({"topics": topics}).encode(), binary)
+    await publisher.publish("t999", b"body")
+    asked = {"topics": topics, "cursor": dict(first["headers"])[b"X-Cursor"].decode()}
+    answer = await ask("POST", "/poll/", json.dumps(asked).encode(), binary)
+    (record,) = decode(answer["body"])
+    assert (record.topic, record.body) == ("t999", b"body")
+    assert dict(answer["headers"])[b"X-Gaps"] == b"[]"
+
+
+@pytest.mark.parametrize(
+    ("method", "query", "body", "complaint"),
+    [
+        ("GET", b"", b"", "names 1 to"),
+        ("GET", b"topic=a%20b", b"", "is not a topic"),
+        ("GET", b"topic=a&cursor=nonsense", b"", "no cursor"),
+        ("GET", b"topic=a&timeout=-1", b"", "waits for 0 to 25"),
+        ("GET", b"topic=a&timeout=nan", b"", "waits for 0 to 25"),
+        ("GET", b"topic=a&timeout=soon", b"", "cannot be understood"),
+        ("GET", b"&".join([b"topic=a"] * 20_000), b"", "cannot be understood"),
+        ("POST", b"", b"", "cannot be understood"),
+        ("POST", b"", b"[]", "a JSON object"),
+        ("POST", b"", b'{"topics": "a"}', "a JSON object"),
+        ("POST", b"", b'{"topics": [1]}', "is not a topic"),
+        ("POST", b"", b'{"topics": ["a"], "cursor": 7}', "no cursor"),
+        ("POST", b"", json.dumps({"topics": [str(n) for n in range(10_001)]}).encode(), "10001"),
+    ],
+)
+def test_poll_that_makes_no_sense_is_refused_with_the_reason(method, query, body, complaint):
+    with pytest.raises(PollError, match=complaint):
+        parse_poll(method, query, body)
+
+
+async def test_poll_that_makes_no_sense_is_answered_with_400():
+    answer = await ask("GET", "/poll/?topic=")
+    assert answer["status"] == 400
+    assert "topics" in json.loads(answer["body"])["error"]
+
+
+async def test_poll_by_another_method_is_answered_with_405():
+    assert (await ask("DELETE", "/poll/?topic=a"))["status"] == 405
+
+
+def test_gaps_too_many_for_a_header_stand_for_all():
+    assert gaps_header(["a"]) == b'["a"]'
+    assert gaps_header(["x" * 80] * (LONGEST_HEADER // 80)) == b"*"

@@ -1,0 +1,211 @@
+import asyncio
+import logging
+
+import pytest
+
+from channels_hub import Hub, Outbox
+from channels_hub.outbox import Ended
+from channels_hub.publisher import Publisher
+from channels_hub.records import decode
+
+
+def seen(frames):
+    return [(record.topic, record.sequence) for record in decode(b"".join(frames))]
+
+
+async def test_hub_delivers_to_every_client_of_the_topic_and_to_nobody_else(hub, publisher, take):
+    one, two, other = Outbox(), Outbox(), Outbox()
+    await hub.subscribe(one, {"a"})
+    await hub.subscribe(two, {"a", "b"})
+    await hub.subscribe(other, {"c"})
+    await publisher.publish("a", b"1")
+    await publisher.publish("b", b"2")
+    assert seen(await take(one, 1)) == [("a", 1)]
+    assert seen(await take(two, 2)) == [("a", 1), ("b", 1)]
+    assert await take(other, 0) == []
+
+
+async def test_hub_joins_a_topic_once_for_all_its_clients(hub, layer, publisher, take):
+    outboxes = [Outbox() for _ in range(20)]
+    await asyncio.gather(*(hub.subscribe(outbox, {"a"}) for outbox in outboxes))
+    assert len(layer.groups["topic.a"]) == 1
+    await publisher.publish("a", b"")
+    for outbox in outboxes:
+        assert len(await take(outbox, 1)) == 1
+    assert (hub.received, hub.delivered) == (1, 20)
+
+
+async def test_subscription_is_live_when_subscribe_returns(hub, publisher, take):
+    for round_ in range(50):
+        outbox, topic = Outbox(), f"t{round_ % 5}"
+        await hub.subscribe(outbox, {topic})
+        await publisher.publish(topic, b"")
+        assert len(await take(outbox, 1)) == 1
+        await hub.unsubscribe(outbox, {topic})
+
+
+async def test_hub_leaves_a_topic_with_its_last_client(hub, layer):
+    one, two = Outbox(), Outbox()
+    await hub.subscribe(one, {"a"})
+    await hub.subscribe(two, {"a"})
+    await hub.unsubscribe(one, {"a"})
+    assert layer.groups["topic.a"]
+    await hub.unsubscribe(two, {"a"})
+    assert not layer.groups.get("topic.a")
+
+
+async def test_client_that_comes_while_the_last_one_leaves_misses_nothing(hub, publisher, take):
+    for _ in range(50):
+        leaver, comer = Outbox(), Outbox()
+        await hub.subscribe(leaver, {"a"})
+        await asyncio.gather(hub.unsubscribe(leaver, {"a"}), hub.subscribe(comer, {"a"}))
+        await publisher.publish("a", b"")
+        assert len(await take(comer, 1)) == 1
+        await hub.unsubscribe(comer, {"a"})
+
+
+async def test_topic_unsubscribed_leaves_the_others_of_the_client_alone(hub, publisher, take):
+    outbox = Outbox()
+    await hub.subscribe(outbox, {"a", "b"})
+    await publisher.publish("a", b"")
+    await hub.unsubscribe(outbox, {"a"})
+    await publisher.publish("b", b"")
+    assert ("b", 1) in seen(await take(outbox, 1) + await take(outbox, 0))
+
+
+async def test_hub_that_flushes_rarely_puts_more_into_a_batch(hub, publisher, monkeypatch):
+    monkeypatch.setattr("channels_hub.hub.FLUSH_SHARE", 1e-9)
+    outbox = Outbox()
+    await hub.subscribe(outbox, {"a"})
+    batches = []
+    for _ in range(2):
+        for _ in range(100):
+            await publisher.publish("a", b"")
+        batches.append(await outbox.batch())
+    assert sum(map(len, batches)) == 200
+
+
+async def test_records_keep_their_order_under_load(hub, publisher, take):
+    outbox = Outbox()
+    await hub.subscribe(outbox, {"a", "b"})
+    for number in range(2_000):
+        await publisher.publish("ab"[number % 2], b"")
+    sequences = seen(await take(outbox, 2_000))
+    assert [number for topic, number in sequences if topic == "a"] == list(range(1, 1_001))
+    assert [number for topic, number in sequences if topic == "b"] == list(range(1, 1_001))
+
+
+async def test_slow_client_drops_its_own_and_nobody_elses(hub, publisher, take):
+    slow, fast = Outbox(limit=10), Outbox()
+    await hub.subscribe(slow, {"a"})
+    await hub.subscribe(fast, {"a"})
+    for _ in range(500):
+        await publisher.publish("a", b"")
+    assert len(await take(fast, 500)) == 500
+    slow.settle()
+    assert seen(slow.pending) == [("a", number) for number in range(491, 501)]
+    assert slow.dropped == 490
+
+
+async def test_hub_whose_layer_fails_ends_every_client(layer, caplog):
+    went_away = asyncio.Event()
+
+    async def fail(channel):
+        await went_away.wait()
+        raise ConnectionError("the server went away")
+
+    layer.receive = fail
+    hub = Hub(layer)
+    await hub.start()
+    outbox = Outbox()
+    await hub.subscribe(outbox, {"a"})
+    with caplog.at_level(logging.ERROR):
+        went_away.set()
+        with pytest.raises(Ended, match="the server went away"):
+            await outbox.batch()
+    assert "channel layer failed" in caplog.text
+    assert hub.closed
+
+
+async def test_hub_of_a_loop_is_one_until_it_is_closed():
+    one, two = await asyncio.gather(Hub.current(), Hub.current())
+    assert one is two
+    await one.close()
+    three = await Hub.current()
+    assert three is not one
+    await three.close()
+
+
+async def test_hub_joins_again_before_the_layer_forgets(layer, publisher, take):
+    layer.group_expiry = 0.2
+    hub = Hub(layer)
+    await hub.start()
+    outbox = Outbox()
+    await hub.subscribe(outbox, {"a"})
+    await asyncio.sleep(0.5)
+    await publisher.publish("a", b"")
+    assert len(await take(outbox, 1)) == 1
+    await hub.close()
+
+
+async def test_message_that_no_hub_knows_is_logged_and_passed_over(
+    hub, layer, publisher, take, caplog
+):
+    outbox = Outbox()
+    await hub.subscribe(outbox, {"a"})
+    await layer.send(hub.channel, {"type": "nonsense"})
+    await publisher.publish("a", b"")
+    assert len(await take(outbox, 1)) == 1
+    assert "nonsense" in caplog.text
+
+
+@pytest.fixture
+async def busy_hub(layer):
+    """Return a hub that takes its messages more slowly than they are published."""
+    receive = layer.receive
+
+    async def receive_slowly(channel):
+        if channel.startswith("hub"):
+            for _ in range(10):
+                await asyncio.sleep(0)
+        return await receive(channel)
+
+    layer.receive = receive_slowly
+    layer.capacity = 40
+    hub = Hub(layer)
+    await hub.start()
+    yield hub
+    await hub.close()
+
+
+async def test_publisher_waits_until_the_hub_has_taken_what_it_sent(layer, busy_hub, take):
+    outbox = Outbox()
+    await busy_hub.subscribe(outbox, {"a"})
+    publisher = Publisher(layer, window=10)
+    await publisher.start()
+    for _ in range(1_000):
+        await publisher.publish("a", b"")
+    await publisher.close()
+    assert len(await take(outbox, 1_000)) == 1_000
+    assert publisher.given_up == 0
+
+
+async def test_publisher_without_barriers_overruns_a_busy_hub(layer, busy_hub, take):
+    outbox = Outbox()
+    await busy_hub.subscribe(outbox, {"a"})
+    publisher = Publisher(layer, window=0)
+    for _ in range(1_000):
+        await publisher.publish("a", b"")
+    assert len(await take(outbox, 0)) < 1_000
+
+
+async def test_publisher_gives_up_a_hub_that_is_silent(layer, hub, caplog):
+    publisher = Publisher(layer, window=1, patience_s=0.3)
+    await publisher.start()
+    assert set(publisher.hubs) == {hub.channel}
+    hub.handlers["hub.barrier"] = lambda message: asyncio.sleep(0)
+    for _ in range(3):
+        await publisher.publish("a", b"")
+    assert publisher.given_up == 1
+    assert "no longer waited for" in caplog.text
+    await publisher.close()

@@ -1,0 +1,167 @@
+import asyncio
+
+import pytest
+
+from channels_hub import polling
+from channels_hub.polling import PollSessions
+from channels_hub.records import LENGTH, unpack
+
+
+@pytest.fixture
+def sessions(hub):
+    return PollSessions.of(hub)
+
+
+@pytest.fixture
+def elsewhere(other_hub):
+    """Return the sessions of another process."""
+    return PollSessions.of(other_hub)
+
+
+def sequences(batch):
+    return [unpack(record[LENGTH.size :]).sequence for record in batch.records]
+
+
+A = frozenset({"a"})
+
+
+async def test_first_poll_is_answered_at_once_and_nothing_is_lost_from_there(sessions, publisher):
+    first = await sessions.poll(A, None, 10)
+    assert (first.records, first.gaps) == ([], [])
+    await publisher.publish("a", b"")
+    second = await sessions.poll(A, first.cursor, 10)
+    assert (sequences(second), second.gaps) == ([1], [])
+
+
+async def test_what_was_published_before_the_first_poll_is_not_given(sessions, publisher):
+    await publisher.publish("a", b"")
+    first = await sessions.poll(A, None, 10)
+    assert (await sessions.poll(A, first.cursor, 0.05)).records == []
+
+
+async def test_poll_that_times_out_loses_nothing(sessions, publisher):
+    cursor = (await sessions.poll(A, None, 10)).cursor
+    for _ in range(3):
+        cursor = (await sessions.poll(A, cursor, 0.01)).cursor
+    await publisher.publish("a", b"")
+    assert sequences(await sessions.poll(A, cursor, 10)) == [1]
+
+
+async def test_poll_waits_for_the_next_message(sessions, publisher):
+    cursor = (await sessions.poll(A, None, 10)).cursor
+    waiting = asyncio.create_task(sessions.poll(A, cursor, 10))
+    await asyncio.sleep(0.02)
+    assert not waiting.done()
+    await publisher.publish("a", b"")
+    assert sequences(await waiting) == [1]
+
+
+async def test_batch_whose_answer_was_lost_is_given_again(sessions, publisher):
+    first = await sessions.poll(A, None, 10)
+    await publisher.publish("a", b"")
+    lost = await sessions.poll(A, first.cursor, 10)
+    await publisher.publish("a", b"")
+    again = await sessions.poll(A, first.cursor, 10)
+    assert sequences(again) == sequences(lost) == [1]
+    assert sequences(await sessions.poll(A, again.cursor, 10)) == [2]
+
+
+async def test_client_that_goes_to_another_process_loses_nothing(sessions, elsewhere, publisher):
+    first = await sessions.poll(A, None, 10)
+    await publisher.publish("a", b"")
+    seen = await sessions.poll(A, first.cursor, 10)
+    await publisher.publish("a", b"")
+    await publisher.publish("b", b"")
+    moved = await elsewhere.poll(A, seen.cursor, 10)
+    assert (sequences(moved), moved.gaps) == ([2], [])
+    await publisher.publish("a", b"")
+    assert sequences(await elsewhere.poll(A, moved.cursor, 10)) == [3]
+
+
+async def test_client_that_moves_before_it_saw_anything_loses_nothing(
+    sessions, elsewhere, publisher
+):
+    await publisher.publish("a", b"")
+    first = await sessions.poll(A, None, 10)
+    await publisher.publish("a", b"")
+    moved = await elsewhere.poll(A, first.cursor, 10)
+    assert (sequences(moved), moved.gaps) == ([2], [])
+
+
+async def test_client_that_keeps_moving_gets_each_message_once(sessions, elsewhere, publisher):
+    cursor = (await sessions.poll(A, None, 10)).cursor
+    await elsewhere.poll(A, cursor, 0)
+    got = []
+    for turn in range(20):
+        for _ in range(3):
+            await publisher.publish("a", b"")
+        batch = await (elsewhere, sessions)[turn % 2].poll(A, cursor, 10)
+        got += sequences(batch)
+        cursor = batch.cursor
+    while (batch := await sessions.poll(A, cursor, 0.05)).records:
+        got += sequences(batch)
+        cursor = batch.cursor
+    assert got == list(range(1, 61))
+
+
+async def test_what_nobody_remembers_is_answered_as_a_gap(hub, sessions, elsewhere, publisher):
+    first = await sessions.poll(A, None, 10)
+    await publisher.publish("a", b"")
+    await hub.close()
+    moved = await elsewhere.poll(A, first.cursor, 10)
+    assert (moved.records, moved.gaps) == ([], ["a"])
+    await publisher.publish("a", b"")
+    then = await elsewhere.poll(A, moved.cursor, 10)
+    assert (sequences(then), then.gaps) == ([2], [])
+
+
+async def test_what_is_older_than_the_history_is_answered_as_a_gap(
+    hub, sessions, elsewhere, publisher
+):
+    hub.history.limit_bytes = 200
+    first = await sessions.poll(A, None, 10)
+    for _ in range(10):
+        await publisher.publish("a", b"x" * 50)
+    moved = await elsewhere.poll(A, first.cursor, 10)
+    assert moved.gaps == ["a"]
+    assert sequences(moved) == [9, 10]
+
+
+async def test_client_that_polls_too_rarely_is_caught_up_from_the_history(
+    sessions, publisher, monkeypatch
+):
+    monkeypatch.setattr(polling, "OUTBOX_LIMIT", 5)
+    first = await sessions.poll(A, None, 10)
+    for _ in range(50):
+        await publisher.publish("a", b"")
+    await asyncio.sleep(0.05)
+    late = await sessions.poll(A, first.cursor, 10)
+    assert (sequences(late), late.gaps) == (list(range(1, 51)), [])
+
+
+async def test_long_history_comes_in_several_batches(sessions, elsewhere, publisher, monkeypatch):
+    monkeypatch.setattr(polling, "MOST_RECORDS", 7)
+    monkeypatch.setattr("channels_hub.recall.CHUNK_BYTES", 100)
+    batch = await sessions.poll(A, None, 10)
+    for _ in range(20):
+        await publisher.publish("a", b"")
+    got = []
+    while len(got) < 20:
+        batch = await elsewhere.poll(A, batch.cursor, 10)
+        assert len(batch.records) <= 7
+        got += sequences(batch)
+    assert got == list(range(1, 21))
+
+
+async def test_session_ends_when_its_client_stays_away(hub, sessions, layer, monkeypatch):
+    monkeypatch.setattr(polling, "LEASE_S", 0.08)
+    await sessions.poll(A, None, 10)
+    assert layer.groups["topic.a"]
+    await asyncio.sleep(0.3)
+    assert not layer.groups.get("topic.a")
+
+
+async def test_cursor_of_other_topics_starts_a_session_of_its_own(sessions, publisher):
+    first = await sessions.poll(A, None, 10)
+    batch = await sessions.poll(frozenset({"b"}), first.cursor, 0)
+    assert batch.gaps == ["b"]
