@@ -10,10 +10,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from bench import reference
 from bench.cells import Cell
-from bench.charts import PERCENTILES_2016, charts
+from bench.charts import charts
 from bench.conclusions import caution, conclusions, standing, twin
 from bench.figures import FIGURES, quantity
 from bench.findings import MISSING, lost, sections, title
+from bench.history import PERCENTILES_2016
 from bench.results import read_results
 from bench.summary import Summary
 from bench.theme import DARK, LIGHT, Drawing, colours, config, library, png, svg
@@ -107,7 +108,7 @@ def _content(summary: Summary, drawings: tuple[Drawing, ...]) -> dict[str, Any]:
         "headings": [_heading(name) for name in _DETAILS],
         "details": tuple(_details(summary)),
         "environment": tuple(flat(summary.campaign.provenance)),
-        "colours": colours(summary.arms),
+        "colours": colours(summary.campaign),
         "reference": reference,
         "then_and_now": tuple(_then_and_now(summary)),
         "throughput_2016": reference.throughput_2016(),

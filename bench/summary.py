@@ -99,6 +99,20 @@ class Summary:
             return None
         return self.cell(self.campaign.control, WORKLOADS[test].control_test or test)
 
+    def lines(self, test: str) -> list[Cell]:
+        """Return the cells of ``test`` with a valid round, without the control's twin."""
+        return [
+            cell
+            for cell in self.cells
+            if cell.test == test and cell.valid and cell.arm != self.campaign.twin
+        ]
+
+    def mode(self, test: str) -> str | None:
+        return next((cell.mode for cell in self.cells if cell.test == test and cell.mode), None)
+
+    def ratios_of(self, test: str, figure: Figure) -> list[Ratio]:
+        return [one for one in self.ratios if one.test == test and one.figure == figure]
+
     def ratio(self, arm: str, test: str, figure: str) -> Ratio | None:
         for ratio in self.ratios:
             if (ratio.arm, ratio.test, ratio.figure.name) == (arm, test, figure):

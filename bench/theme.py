@@ -7,7 +7,10 @@ from typing import Any
 import altair
 import vl_convert
 
+from bench.records import Campaign
+
 Spec = dict[str, Any]
+Rows = list[dict[str, object]]
 
 # Told apart by people with any of the common colour blindnesses, and on white as well as on black.
 PALETTE = (
@@ -44,7 +47,7 @@ DARK = Ink(text="#e9ecef", quiet="#a2abb5", grid="#2c333a", paper="#14181c")
 class Drawing:
     """A chart with what a reader needs beside it.
 
-    ``reserve_px`` is the width that axis and labels of a faceted chart take beside its panels.
+    ``reserve_px`` is the width that axes and labels take beside the panels of a stacked chart.
     """
 
     name: str
@@ -60,9 +63,11 @@ class Drawing:
             return dict(self.chart.to_dict())
 
 
-def colours(arms: Sequence[str]) -> Mapping[str, str]:
-    """Return each arm's colour; the order of the campaign decides, so that the control is first."""
-    return {arm: PALETTE[i % len(PALETTE)] for i, arm in enumerate(arms)}
+def colours(campaign: Campaign) -> Mapping[str, str]:
+    """Return each arm's colour: the control's first, its twin's the same, the others in order."""
+    others = [arm for arm in campaign.arms if arm not in (campaign.control, campaign.twin)]
+    first = {arm: PALETTE[0] for arm in campaign.arms}
+    return first | {arm: PALETTE[(i + 1) % len(PALETTE)] for i, arm in enumerate(others)}
 
 
 def config(ink: Ink) -> Spec:
@@ -81,24 +86,39 @@ def config(ink: Ink) -> Spec:
             "gridColor": ink.grid,
             "labelPadding": 6,
         },
-        "header": {
-            "labelColor": ink.text,
-            "labelFontSize": 12,
-            "labelFontWeight": "bold",
-            "labelAnchor": "start",
-            "title": None,
-        },
+        "axisX": {"grid": False, "labelOverlap": True},
+        "axisY": {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "start", "titleY": -8},
+        "concat": {"spacing": 18},
         "text": {"color": ink.text, "fontSize": 11},
         "rule": {"color": ink.quiet},
         "title": {
             "color": ink.text,
             "subtitleColor": ink.quiet,
+            "subtitleLineHeight": 16,
             "anchor": "start",
             "fontSize": 16,
             "subtitleFontSize": 12,
             "offset": 14,
         },
     }
+
+
+def inline(rows: Rows) -> altair.InlineData:
+    """Return ``rows`` as data that stands in the chart itself."""
+    return altair.InlineData(values=rows)
+
+
+def panel(
+    layers: Sequence[altair.Chart], head: str, *, width: int, height: int | altair.Step
+) -> altair.LayerChart:
+    """Return ``layers`` over one another under a small heading."""
+    title = altair.TitleParams(head, fontSize=12, offset=8, anchor="start", frame="group")
+    return altair.layer(*layers).properties(width=width, height=height, title=title)
+
+
+def stacked(panels: Sequence[altair.LayerChart]) -> altair.VConcatChart:
+    """Return ``panels`` one under the other: small multiples that fit a phone."""
+    return altair.vconcat(*panels)
 
 
 def picture(drawing: Drawing, ink: Ink) -> Spec:

@@ -8,9 +8,10 @@ let chosen = null;
 const theme = () => chosen ?? (preferred.matches ? "dark" : "light");
 
 function fitted(spec, reserve, width) {
-  // A chart of several panels has no width of its own: its panels have.
-  if (spec.spec) {
-    return { ...spec, spec: { ...spec.spec, width: Math.max(120, width - reserve) } };
+  // A stacked chart has no width of its own: its panels have.
+  if (spec.vconcat) {
+    const panelWidth = Math.max(120, width - reserve);
+    return { ...spec, vconcat: spec.vconcat.map((panel) => ({ ...panel, width: panelWidth })) };
   }
   return { ...spec, width, autosize: { type: "fit-x", contains: "padding" } };
 }
