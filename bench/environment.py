@@ -45,14 +45,13 @@ def environment(
     is used.
     """
     own_redis = _uses_redis(variant) and redis_url in (None, "", redis_socket_url(root))
-    layer = LAYERS[variant.layer]
     files = (*_group_files(variant), *map(_PROGRAM_FILES.format, _programs(variant, own_redis)))
     return {
         "DEPLOY_FILES_FROM_BENCH_ENV": " ".join(files),
         "DEPLOY_ROOT": root,
         "DEPLOY_VARIANT": variant.name,
         "DEPLOY_GROUP_PROGRAMS": ",".join(_group_programs(variant)),
-        "DEPLOY_APPLICATION": layer.entry_point,
+        "DEPLOY_APPLICATION": variant.entry_point,
         "DEPLOY_HOST": HOST,
         "DEPLOY_PORT": str(ports.APPLICATION),
         "DEPLOY_BACKLOG": str(BACKLOG),
@@ -62,7 +61,7 @@ def environment(
         "DEPLOY_MESSAGE_BYTES": str(MESSAGE_BYTES),
         "DEPLOY_PROCESSES": str(variant.processes),
         "DEPLOY_WORKERS": str(variant.workers),
-        "DJANGO_SETTINGS_MODULE": layer.settings,
+        "DJANGO_SETTINGS_MODULE": variant.settings,
         "DJANGO_SECRET_KEY": EXAMPLE_SECRET_KEY,
         "TESTPROJECT_MIDDLEWARE": variant.middleware,
     } | _redis_variable(variant, redis_socket_url(root) if own_redis else redis_url)
@@ -97,8 +96,16 @@ def _shares_socket(variant: Variant) -> bool:
 
 
 def _programs(variant: Variant, own_redis: bool) -> list[str]:
+    if variant.stack != "today":
+        return ["redis"] * own_redis + _programs_of_2016(variant)
     server = "daphne_shared_socket" if _shares_socket(variant) else variant.server
     return ["redis"] * own_redis + ["worker"] * variant.has_worker + [server]
+
+
+def _programs_of_2016(variant: Variant) -> list[str]:
+    worker = ["channels1_worker"] * variant.workers
+    service = ["channels1_segments"] * (variant.layer == "ipc")
+    return [*service, *worker, f"channels1_{variant.server}"]
 
 
 def _group_files(variant: Variant) -> list[str]:
@@ -106,7 +113,7 @@ def _group_files(variant: Variant) -> list[str]:
 
 
 def _group_programs(variant: Variant) -> list[str]:
-    return [variant.server, *["worker"] * variant.has_worker]
+    return [variant.server, *["worker"] * bool(variant.workers)]
 
 
 def configuration(

@@ -20,7 +20,7 @@ from supervisor.xmlrpc import SupervisorTransport
 from bench import ports, readiness, remains
 from bench.environment import HOST, ROOT, STOP_S, check_root, environment, executables
 from bench.errors import BadInput
-from bench.variants import Variant
+from bench.variants import STACKS, Variant
 
 BIN = Path(sys.executable).parent
 START_S = 40.0  # a machine that is busy with other things still makes it
@@ -126,8 +126,11 @@ def require(variant: Variant, shell: Mapping[str, str]) -> None:
     Kills what a deployment that crashed has left.
     """
     check_root()
+    if not stack_bin(variant).is_dir():
+        stack = STACKS[variant.stack]
+        raise BadInput(f"{variant.name} needs an environment of its own: {stack.made_by}")
     for name in ("setpriv", "taskset", *executables(variant, redis_url=shell.get("REDIS_URL"))):
-        if shutil.which(name, path=_search_path(shell)) is None:
+        if shutil.which(name, path=_search_path(variant, shell)) is None:
             raise BadInput(f"{name} is missing: {_REMEDIES.get(name, _PIP_REMEDY)}")
     pid = supervisord_pid()
     if pid is not None:
@@ -172,19 +175,26 @@ def process_environment(variant: Variant, shell: Mapping[str, str]) -> dict[str,
 def exports(variant: Variant, shell: Mapping[str, str]) -> dict[str, str]:
     """Return what supervisord needs in its environment on this machine to run ``variant``."""
     return environment(variant, redis_url=shell.get("REDIS_URL")) | {
-        "PATH": _search_path(shell),
+        "PATH": _search_path(variant, shell),
         "DJANGO_SECRET_KEY": secrets.token_urlsafe(50),
     }
 
 
-def search_path_for_others() -> str:
+def search_path_for_others(variant: Variant) -> str:
     """Return where the servers' programs are, as a configuration for another machine says it."""
-    inside = BIN.is_relative_to(ROOT)
-    return f"%(here)s/{BIN.relative_to(ROOT)}" if inside else str(BIN)
+    folder = stack_bin(variant)
+    inside = folder.is_relative_to(ROOT)
+    return f"%(here)s/{folder.relative_to(ROOT)}" if inside else str(folder)
 
 
-def _search_path(shell: Mapping[str, str]) -> str:
-    return f"{BIN}:{shell.get('PATH', os.defpath)}"
+def stack_bin(variant: Variant) -> Path:
+    """Return the folder that the programs of the variant's stack are in."""
+    environment = STACKS[variant.stack].environment
+    return ROOT / environment / "bin" if environment else BIN
+
+
+def _search_path(variant: Variant, shell: Mapping[str, str]) -> str:
+    return f"{stack_bin(variant)}:{shell.get('PATH', os.defpath)}"
 
 
 def _ready(variant: Variant, process: subprocess.Popen[bytes], start_s: float) -> Deployment:

@@ -58,7 +58,7 @@ def variant_table() -> Table:
 
 
 def _row(variant: Variant) -> tuple[str, ...]:
-    workers = str(variant.workers) if variant.has_worker else "-"
+    workers = str(variant.workers or "-")
     names = (variant.name, variant.server, variant.layer, variant.middleware)
     return (*names, str(variant.processes), workers)
 
@@ -71,7 +71,7 @@ def show(variant: Variant) -> None:
     What it prints is one supervisord.conf, to be copied to a server of your own.
     """
     files = configuration(
-        variant, redis_url=os.environ.get("REDIS_URL"), path=supervise.search_path_for_others()
+        variant, redis_url=os.environ.get("REDIS_URL"), path=supervise.search_path_for_others(variant)
     )
     for text in files.values():
         click.echo(text, nl=False)
