@@ -1,6 +1,7 @@
 """The charts of a campaign. Each is None where the campaign did not measure what it shows."""
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 import altair as alt
 
@@ -13,9 +14,13 @@ from bench.summary import Ratio, Summary
 from bench.theme import INVALID, WIDTH, Drawing, Rows, colours, inline, panel, stacked
 from bench.workloads import WORKLOADS
 
+Group = TypeVar("Group")
+
 _CURVE_TICKS = {2: "50 %", 10: "90 %", 100: "99 %", 1000: "99.9 %", 10_000: "99.99 %"}
 _CROSS = "M-0.9,-0.9L0.9,0.9M0.9,-0.9L-0.9,0.9"
 _COLOUR = alt.Color("colour:N", scale=None)
+_ROWS = alt.Y("arm:N", sort=None, axis=None)
+_ROW = alt.Step(32)
 
 
 def charts(summary: Summary) -> tuple[Drawing, ...]:
@@ -48,21 +53,24 @@ def ratios(summary: Summary) -> Drawing | None:
     ]
     domain = padded([*ends, 1.0])
     panels = [
-        _ratio_panel(
-            summary, f"{title(test)}: {_better(figure)}", rows, domain, group is groups[-1]
-        )
-        for group in groups
-        for test, figure, rows in [group]
+        _ratio_panel(summary, f"{title(test)}: {_better(figure)}", rows, domain, last)
+        for (test, figure, rows), last in _marking_last(groups)
     ]
     span = "range over the rounds" if summary.quick else "95 % interval"
     return Drawing(
         "ratios",
         "How far from the control",
-        f"Each round's ratio to {summary.campaign.control} in the same round; the bar is the {span}. "
+        f"The ratio to {summary.campaign.control} in the same round; the bar is the {span}. "
         "A bar across 1, the dashed line, tells no difference.",
         stacked(panels),
         reserve_px=8,
     )
+
+
+def _marking_last(groups: list[Group]) -> Iterator[tuple[Group, bool]]:
+    """Yield each of ``groups`` with whether it is the last, which has the axis for all."""
+    for index, group in enumerate(groups, start=1):
+        yield group, index == len(groups)
 
 
 def _better(figure: Figure) -> str:
@@ -75,35 +83,31 @@ def _ratio_panel(
     axis = alt.Axis(
         values=log_ticks(*domain),
         format="~g",
-        grid=True,
         labels=last,
         title=f"times {summary.campaign.control}'s" if last else None,
     )
     scale = alt.Scale(type="log", domain=list(domain), nice=False)
-    base = alt.Chart(inline(rows)).encode(
-        y=alt.Y("arm:N", sort=list(summary.arms), axis=None), color=_COLOUR
-    )
+    base = alt.Chart(inline(rows)).encode(y=_ROWS, color=_COLOUR)
     one = alt.Chart(inline([{"one": 1}])).mark_rule(strokeDash=[4, 3])
     return panel(
         [
             one.encode(x=alt.X("one:Q", scale=scale, axis=axis)),
-            base.mark_rule(strokeWidth=4, strokeCap="round", opacity=0.55).encode(
-                x="low:Q", x2="high:Q"
-            ),
-            base.mark_point(filled=True, size=55, opacity=1).encode(x="ratio:Q"),
-            *_captions(summary, rows),
+            base.mark_rule(strokeWidth=1.5, opacity=0.45).encode(x="ratio:Q", x2="one:Q"),
+            base.mark_rule(strokeWidth=6, opacity=0.55).encode(x="low:Q", x2="high:Q"),
+            base.mark_point(filled=True, size=42, opacity=1).encode(x="ratio:Q"),
+            *_captions(rows),
         ],
         head,
         width=WIDTH,
-        height=alt.Step(36),
+        height=_ROW,
     )
 
 
-def _captions(summary: Summary, rows: Rows) -> tuple[alt.Chart, alt.Chart]:
+def _captions(rows: Rows) -> tuple[alt.Chart, alt.Chart]:
     """Write each arm's name and its figure above its mark: an axis would take half a phone."""
-    base = alt.Chart(inline(rows)).encode(y=alt.Y("arm:N", sort=list(summary.arms), axis=None))
-    name = base.mark_text(align="left", dy=-12).encode(x=alt.value(0), text="arm:N")
-    label = base.mark_text(align="right", dy=-12).encode(x=alt.value("width"), text="label:N")
+    base = alt.Chart(inline(rows)).encode(y=_ROWS)
+    name = base.mark_text(align="left", dy=-11).encode(x=alt.value(0), text="arm:N")
+    label = base.mark_text(align="right", dy=-11).encode(x=alt.value("width"), text="label:N")
     return name, label
 
 
@@ -114,6 +118,7 @@ def _ratio_row(summary: Summary, ratio: Ratio) -> dict[str, object]:
         "ratio": ratio.estimate,
         "low": low,
         "high": high,
+        "one": 1,
         "label": f"{times(ratio.estimate)} ({bounds(ratio)})",
         "colour": colours(summary.campaign)[ratio.arm],
     }
@@ -128,7 +133,7 @@ def percentile_curves(summary: Summary) -> Drawing | None:
     ]
     if not groups:
         return None
-    panels = [_curve_panel(summary, test, cells) for test, cells in groups]
+    panels = [_curve_panel(summary, *group, last) for group, last in _marking_last(groups)]
     return Drawing(
         "percentiles",
         "Latency by percentile",
@@ -145,7 +150,7 @@ def _curves(summary: Summary, test: str) -> list[Cell]:
     return [cell for cell in cells if cell.curve and cell.curve[-1].percentile > 50]
 
 
-def _curve_panel(summary: Summary, test: str, cells: list[Cell]) -> alt.LayerChart:
+def _curve_panel(summary: Summary, test: str, cells: list[Cell], last: bool) -> alt.LayerChart:
     points = [
         {
             "line": _curve_name(cell, test),
@@ -162,14 +167,16 @@ def _curve_panel(summary: Summary, test: str, cells: list[Cell]) -> alt.LayerCha
     apart = spread_apart(ends, share=0.062, span=domain, log=True)
     furthest = {str(point["line"]): point for point in points}
     labels: Rows = [{**point, "latency_ms": apart[line]} for line, point in furthest.items()]
-    base = alt.Chart(inline(points)).encode(x=_nines(points), y=_log_ms(domain), color=_COLOUR)
+    base = alt.Chart(inline(points)).encode(
+        x=_nines(points, last), y=_log_ms(domain), color=_COLOUR
+    )
     names = alt.Chart(inline(labels)).encode(x="beyond:Q", y="latency_ms:Q", color=_COLOUR)
     return panel(
         [
             base.mark_line(strokeWidth=2.2, interpolate="monotone").encode(detail="line:N"),
             names.mark_text(align="left", dx=6, fontWeight="bold").encode(text="line:N"),
         ],
-        title(test),
+        f"{title(test)}, latency in ms",
         width=WIDTH - 165,
         height=230,
     )
@@ -179,22 +186,23 @@ def _curve_name(cell: Cell, test: str) -> str:
     return cell.arm if cell.test == test else f"{cell.arm} on {WORKLOADS[cell.test].path}"
 
 
-def _nines(points: Rows) -> alt.X:
+def _nines(points: Rows, last: bool) -> alt.X:
     furthest = max(float(str(point["beyond"])) for point in points)
     labels = "{" + ",".join(f"'{tick}':'{text}'" for tick, text in _CURVE_TICKS.items()) + "}"
     return alt.X(
         "beyond:Q",
-        title="percentile of requests",
+        title="percentile of requests" if last else None,
         scale=alt.Scale(type="log", domain=[2, furthest], nice=False),
         axis=alt.Axis(
             values=[tick for tick in _CURVE_TICKS if tick <= furthest],
             labelExpr=f"{labels}[datum.value]",
             grid=True,
+            labels=True,
         ),
     )
 
 
-def _log_ms(domain: tuple[float, float], head: str = "ms") -> alt.Y:
+def _log_ms(domain: tuple[float, float], head: str | None = None) -> alt.Y:
     return alt.Y(
         "latency_ms:Q",
         title=head,
@@ -214,7 +222,7 @@ def latency_against_load(summary: Summary) -> Drawing | None:
         "rate_rps:Q",
         title="offered load, requests/s",
         scale=alt.Scale(type="log", domain=list(rates), nice=False),
-        axis=alt.Axis(values=log_ticks(*rates), format="~g"),
+        axis=alt.Axis(values=log_ticks(*rates), format=",~r"),
     )
     dots = alt.Chart(inline(steps)).mark_point(size=40, opacity=0.8, strokeWidth=1.6)
     chart = alt.layer(
@@ -280,30 +288,30 @@ def cpu_per_request(summary: Summary) -> Drawing | None:
     return Drawing(
         "cpu",
         "Server CPU per request",
-        "User time in full colour, system time pale. Every process of the deployment counts, "
-        "workers and Redis too.",
-        stacked([_cpu_panel(summary, *group, most, group is groups[-1]) for group in groups]),
+        "User time in full colour, system time pale, over all processes of a deployment, workers "
+        "and Redis included.",
+        stacked([_cpu_panel(summary, *group, most, last) for group, last in _marking_last(groups)]),
         reserve_px=8,
     )
 
 
 def _cpu_panel(summary: Summary, test: str, rows: Rows, most: float, last: bool) -> alt.LayerChart:
-    axis = alt.Axis(tickCount=4, grid=True, labels=last, title="µs per request" if last else None)
+    axis = alt.Axis(tickCount=4, labels=last, title="µs per request" if last else None)
     bars = alt.Chart(inline(rows)).mark_bar(height=9)
     return panel(
         [
             bars.encode(
-                x=alt.X("from_us:Q", axis=axis, scale=alt.Scale(domain=[0, most])),
+                x=alt.X("from_us:Q", axis=axis, scale=alt.Scale(domain=[0, most], nice=False)),
                 x2="to_us:Q",
-                y=alt.Y("arm:N", sort=list(summary.arms), axis=None),
+                y=_ROWS,
                 color=_COLOUR,
                 opacity=alt.Opacity("opacity:Q", scale=None),
             ),
-            *_captions(summary, [row for row in rows if "label" in row]),
+            *_captions([row for row in rows if "label" in row]),
         ],
         title(test),
         width=WIDTH,
-        height=alt.Step(36),
+        height=_ROW,
     )
 
 
@@ -327,13 +335,15 @@ def strips(summary: Summary, test: str) -> Drawing | None:
         return None
     closed = summary.mode(test) == "closed"
     longest = max(len(cell.strip) for cell in cells)
-    panels = [_strip_panel(summary, cell, closed, longest, cell is cells[-1]) for cell in cells]
-    figure = "requests/s" if closed else "p99 latency"
+    panels = [
+        _strip_panel(summary, cell, closed, longest, last) for cell, last in _marking_last(cells)
+    ]
+    figure = "Replies/s" if closed else "The p99 latency in ms"
     return Drawing(
         f"strips-{test}",
         f"Second by second: {title(test)}",
-        f"The {figure} in every second of every attempt, in order; upright lines part the attempts. "
-        "Shaded: discarded by a gate, and in no figure.",
+        f"{figure} in every second of every attempt, in order; upright lines part the attempts. "
+        "Shaded: discarded by a gate, and in no figure. A triangle: requests failed.",
         stacked(panels),
         reserve_px=50,
     )
@@ -347,11 +357,13 @@ def _strip_panel(
     x = alt.X(
         "at_s:Q",
         scale=alt.Scale(domain=[0, longest], nice=False),
-        axis=alt.Axis(labels=last, title="seconds, round after round" if last else None),
+        axis=alt.Axis(
+            labels=last, tickCount=6, title="seconds, round after round" if last else None
+        ),
     )
     y = alt.Y(
         "ok:Q" if closed else "p99_ms:Q",
-        title="/s" if closed else "ms",
+        title=None,
         axis=alt.Axis(tickCount=2, minExtent=34),
         scale=alt.Scale(zero=True),
     )
@@ -361,6 +373,9 @@ def _strip_panel(
         .mark_line(strokeWidth=1.4, color=colours(summary.campaign)[cell.arm])
         .encode(x=x, y=y, detail="attempt:N"),
     ]
+    if failing := [row for row in rows if row["failed"]]:
+        mark = alt.Chart(inline(failing)).mark_point(shape="triangle-up", size=24, filled=True)
+        layers.append(mark.encode(x=x, y=alt.value("height"), color=alt.value(INVALID)))
     if discarded := [row for row in rows if not row["valid"]]:
         shade = alt.Chart(inline(discarded)).mark_rect(color=INVALID, opacity=0.2)
         layers.insert(0, shade.encode(x="from_s:Q", x2="to_s:Q"))
@@ -375,6 +390,7 @@ def _strip(cell: Cell) -> Rows:
             "from_s": at_s,
             "to_s": at_s + 1,
             "ok": second.ok,
+            "failed": second.failed,
             "p99_ms": second.p99_ms,
             "valid": second.valid,
         }

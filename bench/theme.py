@@ -25,7 +25,7 @@ PALETTE = (
     "#7a8f1f",
     "#d24b62",
 )
-THEN = "#8e959e"  # figures of earlier studies
+THEN = "#9aa1a9"  # figures of earlier studies
 INVALID = "#d24b62"
 WIDTH = 680
 FONT = "Inter, 'Helvetica Neue', Arial, 'Liberation Sans', sans-serif"
@@ -66,7 +66,7 @@ class Drawing:
 def colours(campaign: Campaign) -> Mapping[str, str]:
     """Return each arm's colour: the control's first, its twin's the same, the others in order."""
     others = [arm for arm in campaign.arms if arm not in (campaign.control, campaign.twin)]
-    first = {arm: PALETTE[0] for arm in campaign.arms}
+    first = dict.fromkeys(campaign.arms, PALETTE[0])
     return first | {arm: PALETTE[(i + 1) % len(PALETTE)] for i, arm in enumerate(others)}
 
 
@@ -113,7 +113,8 @@ def panel(
 ) -> altair.LayerChart:
     """Return ``layers`` over one another under a small heading."""
     title = altair.TitleParams(head, fontSize=12, offset=8, anchor="start", frame="group")
-    return altair.layer(*layers).properties(width=width, height=height, title=title)
+    layered: altair.LayerChart = altair.layer(*layers)  # type: ignore[assignment]
+    return layered.properties(width=width, height=height, title=title)
 
 
 def stacked(panels: Sequence[altair.LayerChart]) -> altair.VConcatChart:
@@ -147,4 +148,4 @@ def png(drawing: Drawing, ink: Ink) -> bytes:
 
 def library() -> str:
     """Return the script that draws the specifications in a page, which needs no network for it."""
-    return str(vl_convert.javascript_bundle(None))
+    return str(vl_convert.javascript_bundle()  # type: ignore[call-arg])

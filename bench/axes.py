@@ -1,0 +1,38 @@
+"""Where ticks and labels go."""
+
+from collections.abc import Mapping
+from math import ceil, floor, log10
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Return the 1, 2 and 5 of each decade from ``low`` to ``high``; only the 1 of many decades."""
+    first, last = floor(log10(low)), ceil(log10(high))
+    steps = (1, 2, 5) if last - first <= 3 else (1,)
+    ticks = [round(step * 10.0**decade, 9) for decade in range(first, last + 1) for step in steps]
+    return [tick for tick in ticks if low <= tick <= high]
+
+
+def spread_apart(
+    ends: Mapping[str, float], *, share: float, span: tuple[float, float], log: bool = False
+) -> dict[str, float]:
+    """Return where to put the label of each line so that none covers another.
+
+    A label takes ``share`` of the axis, which spans ``span``; ``log`` says that the axis is
+    logarithmic. Labels that would collide move up, in the order of their lines.
+    """
+    low, high = (log10(span[0]), log10(span[1])) if log else span
+    gap = share * (high - low)
+    placed: dict[str, float] = {}
+    last: float | None = None
+    for name, end in sorted(ends.items(), key=lambda item: item[1]):
+        wanted = log10(end) if log else end
+        last = wanted if last is None else max(wanted, last + gap)
+        placed[name] = 10**last if log else last
+    return placed
+
+
+def padded(values: list[float], share: float = 0.06) -> tuple[float, float]:
+    """Return the range of positive ``values`` on a logarithmic axis, with room at either end."""
+    low, high = log10(min(values)), log10(max(values))
+    room = share * (high - low) or 0.1
+    return 10 ** (low - room), 10 ** (high + room)
