@@ -148,4 +148,5 @@ def png(drawing: Drawing, ink: Ink) -> bytes:
 
 def library() -> str:
     """Return the script that draws the specifications in a page, which needs no network for it."""
-    return str(vl_convert.javascript_bundle()  # type: ignore[call-arg])
+    # Its stub demands a snippet; without one, the bundle sets `vegaEmbed` for the page.
+    return str(vl_convert.javascript_bundle())  # type: ignore[call-arg]
