@@ -6,7 +6,7 @@ left out. A combination that cannot work raises ``ValueError`` when it is made, 
 in the table below stops at import.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 from bench.errors import unknown
@@ -86,6 +86,29 @@ LAYERS = {
 
 
 @dataclass(frozen=True)
+class Stack:
+    """A generation of the software: today's, or one of 2016's in an environment of its own.
+
+    ``environment`` is that environment's folder in the project's root, and ``made_by`` the command
+    that makes it; None is the environment that runs this.
+    """
+
+    name: str
+    environment: str | None = None
+    made_by: str = "pip install -r requirements.txt"
+
+
+STACKS = {
+    stack.name: stack
+    for stack in (
+        Stack("today"),
+        Stack("channels1", ".venv-channels1", "make channels1-env"),
+        Stack("channels017", ".venv-channels017", "make channels017-env"),
+    )
+}
+
+
+@dataclass(frozen=True)
 class Variant:
     """One deployment. Raises ``ValueError`` for a combination that cannot work."""
 
@@ -93,12 +116,15 @@ class Variant:
     layer: str = "none"
     processes: int = 1
     middleware: str = "stock"
+    stack: str = "today"
 
     def __post_init__(self) -> None:
         if self.server not in SERVERS:
             raise unknown("server", self.server, SERVERS)
         if self.layer not in LAYERS:
             raise unknown("layer", self.layer, LAYERS)
+        if self.stack not in STACKS:
+            raise unknown("stack", self.stack, STACKS)
         if self.middleware not in ("stock", "none"):
             raise unknown("middleware", self.middleware, ("stock", "none"))
         if self.processes < 1:
@@ -109,6 +135,8 @@ class Variant:
             raise ValueError(f"{self.name}: the ASGI entry points each belong to a channel layer")
         if self.layer == "inmemory" and self.processes > 1:
             raise ValueError(f"{self.name}: the in-memory layer does not cross processes")
+        if self.stack != "today" and replace(self, stack="today") not in HEADLINE:
+            raise ValueError(f"{self.name}: of 2016 there are the three setups of its load test")
 
     @property
     def interface(self) -> Interface:
@@ -118,6 +146,8 @@ class Variant:
     def name(self) -> str:
         """The factors that are not at their default, joined by ``-``."""
         parts = [SERVERS[self.server].label]
+        if self.stack != "today":
+            parts.insert(0, self.stack)
         if self.layer != "none":
             parts.append(self.layer)
         if self.processes > 1:
@@ -128,12 +158,31 @@ class Variant:
 
     @property
     def has_worker(self) -> bool:
-        """Whether a ``runworker`` process can stand behind the channel layer."""
-        return LAYERS[self.layer].crosses_processes
+        """Whether a ``runworker`` process stands behind the channel layer and ``/relay/``.
+
+        In 2016 every request went to one, and there is no ``/relay/``.
+        """
+        return self.stack == "today" and LAYERS[self.layer].crosses_processes
+
+    @property
+    def settings(self) -> str:
+        """The settings module, as the project of its stack calls it."""
+        module = LAYERS[self.layer].settings
+        return module if self.stack == "today" else f"testproject.{module}"
+
+    @property
+    def entry_point(self) -> str:
+        """What the server serves; in 2016 an ASGI server was given the channel layer."""
+        today = LAYERS[self.layer].entry_point
+        if self.stack == "today" or self.interface == "wsgi":
+            return today
+        return today.replace(":application", ":channel_layer")
 
     @property
     def workers(self) -> int:
         """How many ``runworker`` processes there are: one a server process, where that is right."""
+        if self.stack != "today":
+            return int(self.interface == "asgi")
         if not self.has_worker:
             return 0
         return 1 if LAYERS[self.layer].one_worker_because else self.processes
@@ -148,7 +197,7 @@ class Variant:
 
 
 CONTROL = Variant("gunicorn")
-HEADLINE = (CONTROL, Variant("daphne", "redis"), Variant("daphne", "ipc"))
+HEADLINE = (CONTROL, Variant("daphne", "redis"), Variant("daphne", "ipc"))  # the setups of 2016
 
 _SINGLE = (
     *HEADLINE,
@@ -167,7 +216,13 @@ _NO_MIDDLEWARE = tuple(
     for one in (CONTROL, Variant("daphne", "ipc"), Variant("uvicorn", "ipc"))
 )
 
-VARIANTS = {variant.name: variant for variant in (*_SINGLE, *_FOURFOLD, *_NO_MIDDLEWARE)}
+_OF_2016 = tuple(
+    replace(one, stack=stack) for stack in ("channels1", "channels017") for one in HEADLINE
+)
+
+VARIANTS = {
+    variant.name: variant for variant in (*_SINGLE, *_FOURFOLD, *_NO_MIDDLEWARE, *_OF_2016)
+}
 
 
 def resolve(name: str) -> Variant:

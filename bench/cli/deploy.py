@@ -70,9 +70,8 @@ def show(variant: Variant) -> None:
 
     What it prints is one supervisord.conf, to be copied to a server of your own.
     """
-    files = configuration(
-        variant, redis_url=os.environ.get("REDIS_URL"), path=supervise.search_path_for_others(variant)
-    )
+    path = supervise.search_path_for_others(variant)
+    files = configuration(variant, redis_url=os.environ.get("REDIS_URL"), path=path)
     for text in files.values():
         click.echo(text, nl=False)
 

@@ -1,6 +1,6 @@
-import os
-
 from channels.asgi import get_channel_layer
 
-os.environ["DJANGO_SETTINGS_MODULE"] = "testproject.settings.channels_ipc"
+from .entry import settle
+
+settle("testproject.settings.channels_ipc")
 channel_layer = get_channel_layer()
