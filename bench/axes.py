@@ -1,6 +1,6 @@
 """Where ticks and labels go."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import ceil, floor, log10
 
 
@@ -18,17 +18,29 @@ def spread_apart(
     """Return where to put the label of each line so that none covers another.
 
     A label takes ``share`` of the axis, which spans ``span``; ``log`` says that the axis is
-    logarithmic. Labels that would collide move up, in the order of their lines.
+    logarithmic. Labels that would collide spread around their common middle, in the order of
+    their lines.
     """
     low, high = (log10(span[0]), log10(span[1])) if log else span
     gap = share * (high - low)
-    placed: dict[str, float] = {}
-    last: float | None = None
-    for name, end in sorted(ends.items(), key=lambda item: item[1]):
-        wanted = log10(end) if log else end
-        last = wanted if last is None else max(wanted, last + gap)
-        placed[name] = 10**last if log else last
-    return placed
+    names = sorted(ends, key=lambda name: ends[name])
+    wanted = [log10(ends[name]) if log else ends[name] for name in names]
+    # With the gaps taken out, "at least a gap apart" becomes "not falling".
+    level = _not_falling([place - i * gap for i, place in enumerate(wanted)])
+    places = [place + i * gap for i, place in enumerate(level)]
+    return {name: 10**at if log else at for name, at in zip(names, places, strict=True)}
+
+
+def _not_falling(values: Sequence[float]) -> list[float]:
+    """Return the nearest values, by least squares, of which none is below the one before it."""
+    pools: list[tuple[float, int]] = []
+    for value in values:
+        mean, count = value, 1
+        while pools and pools[-1][0] > mean:
+            before, size = pools.pop()
+            mean, count = (before * size + mean * count) / (size + count), size + count
+        pools.append((mean, count))
+    return [mean for mean, count in pools for _ in range(count)]
 
 
 def padded(values: list[float], share: float = 0.06) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from bench.workloads import WORKLOADS
 
 Group = TypeVar("Group")
 
-_CURVE_TICKS = {2: "50 %", 10: "90 %", 100: "99 %", 1000: "99.9 %", 10_000: "99.99 %"}
+_CURVE_TICKS = {2: "50", 10: "90", 100: "99", 1000: "99.9", 10_000: "99.99"}
 _CROSS = "M-0.9,-0.9L0.9,0.9M0.9,-0.9L-0.9,0.9"
 _COLOUR = alt.Color("colour:N", scale=None)
 _ROWS = alt.Y("arm:N", sort=None, axis=None)
@@ -74,7 +74,7 @@ def _marking_last(groups: list[Group]) -> Iterator[tuple[Group, bool]]:
 
 
 def _better(figure: Figure) -> str:
-    return f"{figure.label} ({figure.better} is better)"
+    return f"{figure.heading}, {'less' if figure.better == 'lower' else 'more'} is better"
 
 
 def _ratio_panel(
@@ -140,7 +140,7 @@ def percentile_curves(summary: Summary) -> Drawing | None:
         "All valid rounds together, from the moment each request was due. The axis gives every "
         "further nine the same room, and ends where fewer than five requests are left.",
         stacked(panels),
-        reserve_px=165,
+        reserve_px=_label_px(groups),
     )
 
 
@@ -177,9 +177,14 @@ def _curve_panel(summary: Summary, test: str, cells: list[Cell], last: bool) -> 
             names.mark_text(align="left", dx=6, fontWeight="bold").encode(text="line:N"),
         ],
         f"{title(test)}, latency in ms",
-        width=WIDTH - 165,
+        width=WIDTH - _label_px([(test, cells)]),
         height=230,
     )
+
+
+def _label_px(groups: list[tuple[str, list[Cell]]]) -> int:
+    """Return the room for the longest name beside the curves, and for the axis."""
+    return 50 + 7 * max(len(_curve_name(cell, test)) for test, cells in groups for cell in cells)
 
 
 def _curve_name(cell: Cell, test: str) -> str:
@@ -197,7 +202,6 @@ def _nines(points: Rows, last: bool) -> alt.X:
             values=[tick for tick in _CURVE_TICKS if tick <= furthest],
             labelExpr=f"{labels}[datum.value]",
             grid=True,
-            labels=True,
         ),
     )
 

@@ -9,14 +9,27 @@ from bench.findings import bounds, extent, times, title
 from bench.summary import Ratio, Summary
 
 
-def conclusions(summary: Summary) -> list[str]:
-    """Return a sentence for each arm and test, and for each pair that differs in one factor."""
-    return [
-        sentence
+def conclusions(summary: Summary) -> dict[str, list[str]]:
+    """Return, for each test, a sentence for each arm and for each pair that differs in one factor.
+
+    Tests stand by their title; one without a ratio is left out.
+    """
+    found = {
+        title(test): [
+            sentence
+            for ratios in (summary.ratios, summary.contrasts)
+            for sentence in _sentences(summary, test, ratios)
+        ]
         for test in summary.campaign.tests
-        for ratios in (summary.ratios, summary.contrasts)
-        for sentence in _sentences(summary, test, ratios)
-    ]
+    }
+    return {head: sentences for head, sentences in found.items() if sentences}
+
+
+def brackets(summary: Summary) -> str:
+    """Return what stands in brackets behind each ratio."""
+    if summary.quick:
+        return "Medians of the rounds' ratios; in brackets, how far the rounds range."
+    return "In brackets: the 95 % interval."
 
 
 def _sentences(summary: Summary, test: str, ratios: Iterable[Ratio]) -> list[str]:
@@ -26,7 +39,7 @@ def _sentences(summary: Summary, test: str, ratios: Iterable[Ratio]) -> list[str
         if told and ratio.arm != summary.campaign.twin:
             pairs.setdefault((ratio.arm, ratio.base), []).append(ratio)
     return [
-        f"{title(test)}, {arm} against {base}: "
+        f"{arm} against {base}: "
         + "; ".join(_clause(ratio, summary.quick) for ratio in found)
         + "."
         for (arm, base), found in pairs.items()
@@ -36,16 +49,12 @@ def _sentences(summary: Summary, test: str, ratios: Iterable[Ratio]) -> list[str
 def _clause(ratio: Ratio, quick: bool) -> str:
     label, span = ratio.figure.label, bounds(ratio, " to ")
     if ratio.interval is None and quick:
-        return f"{label} {_times(ratio)} in the median of {ratio.spread.n} rounds (range {span})"
+        return f"{label} was {times(ratio.estimate)} times as high ({span})"
     if ratio.interval is None:
         return f"{ratio.spread.n} valid rounds are too few to tell a difference in {label}"
     if not ratio.differs:
-        return f"no difference can be told in {label} (95 % interval {span})"
-    return f"{label} {_times(ratio)} (95 % interval {span})"
-
-
-def _times(ratio: Ratio) -> str:
-    return f"is {times(ratio.estimate)} times as high"
+        return f"no difference can be told in {label} ({span})"
+    return f"{label} is {times(ratio.estimate)} times as high ({span})"
 
 
 def caution(summary: Summary) -> str | None:

@@ -10,7 +10,6 @@ import altair as alt
 
 from bench.axes import spread_apart
 from bench.cells import SERIES_BUCKET_S, Cell
-from bench.figures import number
 from bench.reference import SETUPS_2016, STUDY_2016, latency_2016, series_2016
 from bench.summary import Summary
 from bench.theme import THEN, WIDTH, Drawing, Rows, colours, inline, panel, stacked
@@ -90,7 +89,7 @@ def _bar(
         "percentile": f"{percentile} %",
         "series": series,
         "latency_ms": latency_ms,
-        "label": number(latency_ms),
+        "label": f"{latency_ms:.0f}" if latency_ms >= 10 else f"{latency_ms:.2g}",
         "colour": colour,
         "opacity": opacity,
     }

@@ -11,13 +11,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from bench import reference
 from bench.cells import Cell
 from bench.charts import charts
-from bench.conclusions import caution, conclusions, standing, twin
+from bench.conclusions import brackets, caution, conclusions, standing, twin
 from bench.figures import FIGURES, quantity
 from bench.findings import MISSING, lost, sections, title
 from bench.history import PERCENTILES_2016
 from bench.results import read_results
 from bench.summary import Summary
-from bench.theme import DARK, LIGHT, Drawing, colours, config, library, png, svg
+from bench.theme import DARK, FONT, LIGHT, Drawing, colours, config, library, png, svg
 
 TEMPLATES = Path(__file__).parent / "templates"
 CHARTS = "charts"
@@ -105,6 +105,9 @@ def _content(summary: Summary, drawings: tuple[Drawing, ...]) -> dict[str, Any]:
         "caution": caution(summary),
         "twin": twin(summary),
         "conclusions": conclusions(summary),
+        "brackets": brackets(summary),
+        "facts": tuple(_facts(summary)),
+        "font": FONT,
         "headings": [_heading(name) for name in _DETAILS],
         "details": tuple(_details(summary)),
         "environment": tuple(flat(summary.campaign.provenance)),
@@ -133,6 +136,17 @@ def _details(summary: Summary) -> Iterator[Detail]:
             counts=_counts(cell),
             rounds=", ".join(filter(None, (f"{cell.valid} valid", lost(cell)))),
         )
+
+
+def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
+    """Yield what must be known before any number: commit, machine, versions."""
+    known = summary.campaign.provenance
+    for name in ("commit", "machine", "versions"):
+        value = known.get(name)
+        if isinstance(value, Mapping):
+            yield name, ", ".join(f"{key} {one}" for key, one in value.items() if one is not None)
+        elif value is not None:
+            yield name, str(value)
 
 
 def _then_and_now(summary: Summary) -> Iterator[ThenAndNow]:
