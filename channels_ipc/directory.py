@@ -91,7 +91,9 @@ class RuntimeDirectory:
         try:
             with explained(self.path):
                 self._descend(file_name(prefix))
-                self._words = self._map_meta()
+                # generation[0], in shared memory: what was sent under another was sent before a
+                # flush.
+                self.generation = self._map_meta()[_GENERATION_WORD:]
         except BaseException:
             os.close(self.root)
             raise
@@ -134,14 +136,9 @@ class RuntimeDirectory:
             os.close(fd)
             os.unlink(name, dir_fd=self.root)
 
-    @property
-    def generation(self) -> int:
-        """What was sent under another generation was sent before a flush."""
-        return self._words[_GENERATION_WORD]
-
     def advance(self) -> None:
         """Begin another generation. One aligned store: no lock, and a stalled process sees it."""
-        self._words[_GENERATION_WORD] = (self.generation + 1) % (1 << 32)
+        self.generation[0] = (self.generation[0] + 1) % (1 << 32)
 
     def make_folder(self, folder: str) -> None:
         with contextlib.suppress(FileExistsError):

@@ -12,7 +12,8 @@ from time import monotonic, time
 from channels_ipc import wire
 from channels_ipc.directory import RuntimeDirectory, list_folder
 from channels_ipc.groups import Markers
-from channels_ipc.local import Inbox, LocalChannel
+from channels_ipc.inbox import Inbox
+from channels_ipc.local import LocalChannel
 from channels_ipc.mailbox import Peers
 from channels_ipc.named import NamedChannel
 from channels_ipc.names import node_of
@@ -129,13 +130,13 @@ class Endpoint:
         if isinstance(way, LocalChannel):
             self.inbox().leave(group, channel)
         elif isinstance(way, RemoteChannel) and not way.discard(
-            group, deadline, self.directory.generation
+            group, deadline, self.directory.generation[0]
         ):
             self._dropped.add(1, f"{channel} did not leave {group}: its process's mailbox is full")
 
     def fan_out(self, group: str, payload: bytes, deadline: float) -> None:
         """Send ``payload`` to every member of ``group``; count and log what could not be sent."""
-        generation = self.directory.generation
+        generation = self.directory.generation[0]
         if self._inbox is not None:
             self._inbox.send_to_group(group, payload, deadline, generation)
         self._send_to_peers(group, payload, deadline, generation)

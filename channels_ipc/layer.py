@@ -63,7 +63,7 @@ class IPCChannelLayer(BaseChannelLayer):  # type: ignore[misc]  # Channels publi
         """Send ``message``; raise ``ChannelFull`` or ``MessageTooLarge``. Never blocks."""
         endpoint = self._endpoint or self._start()
         way = endpoint.ways.get(channel) or self._way(endpoint, channel)
-        generation = endpoint.directory.generation
+        generation = endpoint.directory.generation[0]
         if not way.post(self._pack(message), monotonic() + self.expiry, generation):
             raise ChannelFull(channel)
 
@@ -82,7 +82,17 @@ class IPCChannelLayer(BaseChannelLayer):  # type: ignore[misc]  # Channels publi
             way.streak += 1
             return message
         way.streak = 0
-        return await _wait(way)
+        loop = asyncio.get_running_loop()
+        while message is None:
+            waiter = way.wait(loop)
+            if waiter is not None:
+                try:
+                    await waiter
+                except BaseException:
+                    way.forget(waiter)
+                    raise
+            message = way.take()
+        return message
 
     async def new_channel(self, prefix: str = "specific") -> str:
         """Return the name of a channel that only this process can receive from."""
@@ -167,21 +177,6 @@ class IPCChannelLayer(BaseChannelLayer):  # type: ignore[misc]  # Channels publi
                 f"{len(payload)} bytes: the layer's message_limit is {self.message_limit}"
             )
         return payload
-
-
-async def _wait(way: Way) -> Message:
-    loop = asyncio.get_running_loop()
-    while True:
-        waiter = way.wait(loop)
-        if waiter is not None:
-            try:
-                await waiter
-            except BaseException:
-                way.forget(waiter)
-                raise
-        message = way.take()
-        if message is not None:
-            return message
 
 
 SETTINGS = (

@@ -63,7 +63,7 @@ class Mailbox:
 
     def payload_of(self, frame: Frame) -> bytes | None:
         """Return what the frame carries, ``None`` where its spool file is gone."""
-        if frame.flags & SPOOLED:
+        if frame.flags & SPOOLED:  # see also Inbox._accept
             return spool.fetch(self._directory.root, f"n/{self.node}/spool", frame.payload)
         return frame.payload
 
@@ -126,7 +126,18 @@ class Peer:
         """
         frame = encode(kind, generation, deadline, name, payload, extra)
         if len(frame) <= FRAME_LIMIT:
-            return self._write(frame)
+            return self.write(frame)
+        return self._post_spooled(kind, generation, deadline, name, payload, extra)
+
+    def _post_spooled(
+        self,
+        kind: int,
+        generation: int,
+        deadline: float,
+        name: bytes,
+        payload: bytes,
+        extra: bytes,
+    ) -> bool:
         root, folder = self._directory.root, f"n/{self.node}/spool"
         with explained(self._directory.path):
             stored = spool.store(root, folder, payload, self._spool_limit)
@@ -135,13 +146,14 @@ class Peer:
         frame = encode(kind, generation, deadline, name, stored, extra, SPOOLED)
         sent = False
         try:
-            sent = self._write(frame)
+            sent = self.write(frame)
         finally:
             if not sent:
                 spool.discard(root, folder, stored)
         return sent
 
-    def _write(self, frame: bytes) -> bool:
+    def write(self, frame: bytes) -> bool:
+        """Send a frame of at most ``FRAME_LIMIT`` bytes; ``False`` where there is no room."""
         # Locked, so that no other thread closes the descriptor, whose number may come to mean
         # another file, between here and the write.
         with self._lock:
@@ -172,10 +184,11 @@ class Peers:
         self._spool_limit = spool_limit
         self._lock = Lock()
         self._peers: dict[str, Peer] = {}
+        self.known = self._peers.get  # the quick way to those that are open
 
     def get(self, node: str) -> Peer | None:
         """Return the process called ``node``, ``None`` where it has died."""
-        return self._peers.get(node) or self._connect(node)
+        return self.known(node) or self._connect(node)
 
     def _connect(self, node: str) -> Peer | None:
         with self._lock:

@@ -105,12 +105,12 @@ class NamedChannel:
             self._park(record, deadline)
 
     def _is_due(self, frame: wire.Frame) -> bool:
-        return frame.deadline > monotonic() and frame.generation == self._directory.generation
+        return frame.deadline > monotonic() and frame.generation == self._directory.generation[0]
 
     def _drop(self, frame: wire.Frame) -> None:
         if frame.flags & wire.SPOOLED:
             spool.discard(self._directory.root, self._spool, frame.payload)
-        if frame.kind == wire.MESSAGE and frame.generation == self._directory.generation:
+        if frame.kind == wire.MESSAGE and frame.generation == self._directory.generation[0]:
             self._on_expired(self.name)
 
     # Parking.
@@ -137,7 +137,7 @@ class NamedChannel:
         if self._fifo.connect():
             try:
                 self._fifo.write(
-                    wire.encode(wire.PARKED, self._directory.generation, 0.0, b"", b"")
+                    wire.encode(wire.PARKED, self._directory.generation[0], 0.0, b"", b"")
                 )
             except BrokenPipeError:
                 self._fifo.close()

@@ -8,6 +8,7 @@ from channels_ipc.mailbox import Peers
 from channels_ipc.messages import Message
 from channels_ipc.status import full_slot
 from channels_ipc.waiting import Waiter
+from channels_ipc.wire import encode
 
 
 class RemoteChannel:
@@ -28,7 +29,19 @@ class RemoteChannel:
 
         To a process that has died a message is sent in vain: nobody could ever receive it.
         """
-        return self._post(wire.MESSAGE, payload, deadline, generation)
+        peer = self._peers.known(self._node)
+        if peer is None:
+            return self._post(wire.MESSAGE, payload, deadline, generation)
+        if peer.status.full_until[self._slot] > monotonic():
+            return False
+        frame = encode(wire.MESSAGE, generation, deadline, self._encoded_name, payload)
+        if len(frame) > wire.FRAME_LIMIT:
+            return self._post(wire.MESSAGE, payload, deadline, generation)
+        try:
+            return peer.write(frame)
+        except BrokenPipeError:
+            self._peers.lose(self._node)
+            return True
 
     def post_as_member(self, group: str, payload: bytes, deadline: float, generation: int) -> bool:
         """Send a group's message, unless the owner counts the channel among the group itself."""

@@ -7,6 +7,7 @@ the woken coroutine takes it, so a task cancelled in between has lost nothing.
 """
 
 import asyncio
+import contextlib
 import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
@@ -17,15 +18,15 @@ from typing import Any
 class Waiter:
     """One coroutine, waiting. ``resume`` and ``cancel`` act once; what comes later does nothing."""
 
-    __slots__ = ("_asyncio_future_blocking", "_callback", "_cancelled", "_context", "done", "loop")
+    # Defaults on the class: a waiter is made for every receive that has to wait.
+    done = False
+    _cancelled = False
+    _asyncio_future_blocking = False
+    _callback: Callable[[Any], object] | None = None
+    _context: Context | None = None
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self.done = False
-        self._cancelled = False
-        self._asyncio_future_blocking = False
-        self._callback: Callable[[Any], object] | None = None
-        self._context: Context | None = None
 
     def __await__(self) -> Generator["Waiter", None, None]:
         if not self.done:
@@ -74,14 +75,33 @@ def resume_all(waiters: "deque[Waiter]") -> None:
 def wake(waiters: Iterable[Waiter]) -> None:
     """Have ``waiters`` resumed soon, each by its own loop, from any thread."""
     here = asyncio._get_running_loop()
-    by_loop: dict[asyncio.AbstractEventLoop, deque[Waiter]] = {}
+    mine: deque[Waiter] = deque()
     for waiter in waiters:
-        by_loop.setdefault(waiter.loop, deque()).append(waiter)
-    for loop, woken in by_loop.items():
-        if loop is here:
-            loop.call_soon(resume_all, woken)
-        elif not loop.is_closed():
-            loop.call_soon_threadsafe(resume_all, woken)
+        if waiter.loop is here:
+            mine.append(waiter)
+        else:
+            _wake_elsewhere(waiter)
+    if mine and here is not None:
+        here.call_soon(resume_all, mine)
+
+
+def wake_now(waiters: list[Waiter], here: asyncio.AbstractEventLoop) -> None:
+    """The same from a callback of the loop ``here``, outside any task: its own resume at once."""
+    if len(waiters) == 1 and waiters[0].loop is here:
+        return waiters[0].resume()
+    mine: deque[Waiter] = deque()
+    for waiter in waiters:
+        if waiter.loop is here:
+            mine.append(waiter)
+        else:
+            _wake_elsewhere(waiter)
+    return resume_all(mine)
+
+
+def _wake_elsewhere(waiter: Waiter) -> None:
+    # A loop that was closed a moment ago has taken its coroutines with it.
+    with contextlib.suppress(RuntimeError):
+        waiter.loop.call_soon_threadsafe(waiter.resume)
 
 
 class Listener:

@@ -1,7 +1,7 @@
 """Frames: one message as it stands in a FIFO. Bytes in, values out; nothing here does I/O.
 
-A frame is a prefix (magic, length, checksum) and a body (kind, flags, generation, deadline, the
-lengths of name and extra, then name, extra and payload). All numbers are little-endian. A frame
+A frame is a header (magic, checksum, size, kind, flags, generation, deadline, the sizes of name
+and extra), then name, extra and payload. All numbers are little-endian. A frame
 of at most ``FRAME_LIMIT`` bytes is written by one ``write(2)``, which POSIX makes atomic for
 pipes, so that writers need no lock. The checksum is there to find the next frame again after
 somebody wrote nonsense.
@@ -25,10 +25,10 @@ SPOOLED = 1  # flag: the payload is the name of the file that holds the payload
 
 MAGIC = b"\xc4IPC"
 _MAGIC = int.from_bytes(MAGIC, "little")
-_PREFIX = Struct("<III")
-_BODY = Struct("<BBIdHH")
-HEADER_SIZE = _PREFIX.size + _BODY.size
-_LENGTH_LIMIT = 1 << 30
+_PREFIX = Struct("<II")  # magic, checksum of all that follows
+_BODY = Struct("<IBBIdHH")  # size of the frame, kind, flags, generation, deadline, two sizes
+_HEADER = Struct("<IIIBBIdHH")  # both
+HEADER_SIZE = _HEADER.size
 
 
 class Frame(NamedTuple):
@@ -53,9 +53,11 @@ def encode(
     flags: int = 0,
 ) -> bytes:
     """Return the frame as bytes."""
-    head = _BODY.pack(kind, flags, generation, deadline, len(name), len(extra))
+    name_size, extra_size = len(name), len(extra)
+    size = HEADER_SIZE + name_size + extra_size + len(payload)
+    head = _BODY.pack(size, kind, flags, generation, deadline, name_size, extra_size)
     body = b"".join((head, name, extra, payload))
-    return _PREFIX.pack(_MAGIC, len(body), crc32(body)) + body
+    return _PREFIX.pack(_MAGIC, crc32(body)) + body
 
 
 def decode(data: bytes, start: int = 0) -> tuple[Frame, int] | None:
@@ -66,35 +68,32 @@ def decode(data: bytes, start: int = 0) -> tuple[Frame, int] | None:
     begin = start + HEADER_SIZE
     if len(data) < begin:
         return None
-    magic, length, checksum = _PREFIX.unpack_from(data, start)
-    end = start + _PREFIX.size + length
-    if magic != _MAGIC or end > len(data) or end < begin:
-        return None
-    if crc32(data[start + _PREFIX.size : end]) != checksum:
-        return None
-    kind, flags, generation, deadline, name_size, extra_size = _BODY.unpack_from(
-        data, start + _PREFIX.size
+    (magic, checksum, size, kind, flags, generation, deadline, name_size, extra_size) = (
+        _HEADER.unpack_from(data, start)
     )
+    end = start + size
     name_end = begin + name_size
     payload_start = name_end + extra_size
-    if kind not in KINDS or payload_start > end:
+    if magic != _MAGIC or not payload_start <= end <= len(data) or kind not in KINDS:
+        return None
+    if crc32(data[start + _PREFIX.size : end]) != checksum:
         return None
     try:
         name = data[begin:name_end].decode()
         extra = data[name_end:payload_start].decode() if extra_size else ""
     except UnicodeDecodeError:
         return None
-    frame = Frame(kind, flags, generation, deadline, name, extra, data[payload_start:end])
-    return frame, end
+    frame = (kind, flags, generation, deadline, name, extra, data[payload_start:end])
+    return tuple.__new__(Frame, frame), end  # a third of the time that Frame(...) takes
 
 
 def is_partial(data: bytes, start: int) -> bool:
     """Whether ``data`` ends inside what may be a sound frame that begins at ``start``."""
     left = len(data) - start
-    if left < _PREFIX.size:
+    if left < HEADER_SIZE:
         return MAGIC.startswith(data[start : start + len(MAGIC)])
-    magic, length, _ = _PREFIX.unpack_from(data, start)
-    return bool(magic == _MAGIC and left < _PREFIX.size + length <= FRAME_LIMIT)
+    magic, _, size, *_ = _HEADER.unpack_from(data, start)
+    return bool(magic == _MAGIC and left < size <= FRAME_LIMIT)
 
 
 def split(data: bytes, *, drained: bool) -> tuple[list[Frame], bytes, int]:
