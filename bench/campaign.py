@@ -167,8 +167,11 @@ class Run:
         self._checked.add(variant)
         if violations := deployed.violations():
             self._refused[variant] = "it breaks the endpoint contract"
-            reason = f"it breaks the endpoint contract: {'; '.join(violations)}"
-            raise Failed(reason, deployed.log_tail())
+            more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
+            raise Failed(
+                f"it breaks the endpoint contract: {violations[0]}{more}",
+                "\n".join([*violations, deployed.log_tail()]),
+            )
 
     def _fail_arm(self, round_: int, arm: Arm, tests: Sequence[Workload], failure: Failed) -> None:
         """Keep a failure for every test of an arm that could not be started, and go on."""

@@ -80,6 +80,14 @@ def tree(processes: dict[int, Process], pids: set[int], without: int | None = No
     )
 
 
+def stand_back() -> None:
+    """Let this thread, and those it starts, run only when nobody else wants the processor.
+
+    It shares one with the generator, and a pass of a millisecond would delay what is to be sent.
+    """
+    os.sched_setscheduler(threading.get_native_id(), os.SCHED_IDLE, os.sched_param(0))
+
+
 class Sampler:
     """Takes snapshots from ``with`` to its end; ``server`` is the pid of supervisord.
 
@@ -101,7 +109,7 @@ class Sampler:
         self._read = read_processes
         self._seen: dict[str, set[tuple[int, int]]] = {"server": set(), "ours": set()}
         self._stop = threading.Event()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="sampler")
+        self._thread = ThreadPoolExecutor(1, "sampler", initializer=stand_back)
 
     def __enter__(self) -> Self:
         self.take()

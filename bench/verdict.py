@@ -23,16 +23,20 @@ def faults(plan: Plan, rounds: int, summary: Summary, samples: Sequence[Sample])
 
 
 def _gaps(plan: Plan, rounds: int, samples: Sequence[Sample]) -> Iterator[str]:
+    """Yield a sentence for the tests of an arm that lack the same rounds for the same reason."""
     attempts: dict[tuple[str, str], list[Sample]] = defaultdict(list)
     for sample in samples:
         attempts[sample.arm, sample.test].append(sample)
+    alike: dict[tuple[str, str], list[str]] = defaultdict(list)
     for arm, test in plan.cells():
         tried = attempts[arm.name, test.test]
         valid = {sample.round for sample in tried if sample.valid}
         missing = [round_ for round_ in range(1, rounds + 1) if round_ not in valid]
         if missing:
             why = _reasons(sample for sample in tried if sample.round in missing)
-            yield f"{arm.name}, {test.test}: no valid sample in {_rounds(missing)}: {why}"
+            alike[arm.name, f"no valid sample in {_rounds(missing)}: {why}"].append(test.test)
+    for (name, what), tests in alike.items():
+        yield f"{name}, {' and '.join(tests)}: {what}"
 
 
 def _rounds(numbers: Sequence[int]) -> str:

@@ -207,12 +207,14 @@ def test_variant_that_failed_to_start_twice_is_not_started_again(world: World) -
 
 
 def test_variant_that_breaks_the_contract_is_never_measured(world: World) -> None:
-    world.breaches["daphne-ipc"] = ["GET / answers 404"]
+    world.breaches["daphne-ipc"] = ["GET / answers 404", "/ws/echo/ closes"]
     result = run(world, plan("quick", seed=3))
     assert not any(entry.startswith("measure daphne-ipc") for entry in world.diary)
     failures = {one.failure for one in result.samples if one.arm == "daphne-ipc"}
-    assert failures == {"it breaks the endpoint contract: GET / answers 404"}
-    assert {one.log_tail for one in result.samples if one.failure} == {"the end of its log"}
+    assert failures == {"it breaks the endpoint contract: GET / answers 404 (and 1 more)"}
+    assert {one.log_tail for one in result.samples if one.failure} == {
+        "GET / answers 404\n/ws/echo/ closes\nthe end of its log"
+    }
 
 
 def test_interrupted_campaign_stops_its_deployment_and_has_kept_what_it_measured(

@@ -82,6 +82,20 @@ def test_variant_that_failed_says_why(
     ]
 
 
+def test_tests_that_lack_the_same_for_the_same_reason_share_a_sentence(
+    make_sample: Callable[..., Sample],
+) -> None:
+    want = plan("quick", variants=[CONTROL], tests=["latency", "throughput"], rounds=1, seed=1)
+    samples = [
+        make_sample(arm=arm.name, test=test.test, load=None, failure="nginx is missing")
+        for arm, test in want.cells()
+    ]
+    assert judged(want, samples) == [
+        f"{arm}, latency and throughput: no valid sample in round 1: nginx is missing"
+        for arm in ("gunicorn", "gunicorn (again)")
+    ]
+
+
 def test_round_that_was_never_measured_is_a_fault(complete: Callable[..., list[Sample]]) -> None:
     first = [one for one in complete(planned()) if one.round == 1]
     assert judged(planned(), first) == [
