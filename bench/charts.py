@@ -61,7 +61,7 @@ def ratios(summary: Summary) -> Drawing | None:
         "ratios",
         "How far from the control",
         f"The ratio to {summary.campaign.control} in the same round; the bar is the {span}. "
-        "A bar across 1, the dashed line, tells no difference.",
+        + ("" if summary.quick else "A bar across 1, the dashed line, tells no difference."),
         stacked(panels),
         reserve_px=8,
     )

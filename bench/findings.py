@@ -5,6 +5,7 @@ from typing import Literal
 
 from bench.cells import Cell
 from bench.figures import Figure, number
+from bench.intervals import Interval
 from bench.summary import Ratio, Summary
 from bench.workloads import WORKLOADS
 
@@ -105,17 +106,16 @@ def _entry(cell: Cell, figure: Figure, ratio: Ratio | None) -> Entry:
     value = number(cell.median(figure.name))
     if ratio is None:
         return Entry(value, "", "", "unknown")
-    return Entry(value, times(ratio.estimate), bounds(ratio), tone(ratio))
+    return Entry(value, times(ratio.estimate), bounds(ratio), tone(ratio.interval, figure))
 
 
-def tone(ratio: Ratio) -> Tone:
-    """Return what a ratio means for somebody who picks a deployment; only an interval can say."""
-    if ratio.differs is None:
+def tone(found: Interval | None, figure: Figure) -> Tone:
+    """Return what a ratio of ``figure`` means for who picks a deployment; only an interval says."""
+    if found is None:
         return "unknown"
-    if not ratio.differs:
+    if found.contains(1.0):
         return "same"
-    lower = ratio.estimate < 1
-    return "better" if lower == (ratio.figure.better == "lower") else "worse"
+    return "better" if (found.estimate < 1) == (figure.better == "lower") else "worse"
 
 
 def times(ratio: float) -> str:

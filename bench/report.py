@@ -40,6 +40,20 @@ _DETAILS = (
 )
 
 
+_MACHINE = ("cpu", "system", "kernel")
+_VERSIONS = (
+    "python",
+    "Django",
+    "channels",
+    "daphne",
+    "uvicorn",
+    "gunicorn",
+    "granian",
+    "channels_redis",
+    "redis-server",
+)
+
+
 @dataclass(frozen=True)
 class Detail:
     """One cell in full: ``figures`` in the order of the headings, ``counts`` in words."""
@@ -139,14 +153,16 @@ def _details(summary: Summary) -> Iterator[Detail]:
 
 
 def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
-    """Yield what must be known before any number: commit, machine, versions."""
+    """Yield what must be known before any number; the environment has the rest."""
     known = summary.campaign.provenance
-    for name in ("commit", "machine", "versions"):
-        value = known.get(name)
-        if isinstance(value, Mapping):
-            yield name, ", ".join(f"{key} {one}" for key, one in value.items() if one is not None)
-        elif value is not None:
-            yield name, str(value)
+    machine, versions = known.get("machine") or {}, known.get("versions") or {}
+    changed = " with uncommitted changes" if known.get("uncommitted_changes") else ""
+    yield "commit", f"{known.get('commit') or 'not known'}{changed}"
+    yield "machine", ", ".join(str(machine[name]) for name in _MACHINE if machine.get(name))
+    yield (
+        "versions",
+        ", ".join(f"{name} {versions[name]}" for name in _VERSIONS if name in versions),
+    )
 
 
 def _then_and_now(summary: Summary) -> Iterator[ThenAndNow]:

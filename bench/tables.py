@@ -7,7 +7,7 @@ from bench.conclusions import caution, standing
 from bench.findings import MISSING, Entry, Row, Section, sections
 from bench.summary import Summary
 
-_STYLES = {"better": "green", "worse": "red", "same": "dim", "unknown": ""}
+STYLES = {"better": "green", "worse": "red", "same": "dim", "unknown": ""}
 _WIDEST_FIGURES = 2
 
 
@@ -59,7 +59,7 @@ def _ratio(entry: Entry) -> Text:
     if not entry.ratio:
         return Text("" if entry.value != MISSING else MISSING, style="dim")
     mark = "≈ " if entry.tone == "same" else ""
-    return Text(f"{mark}{entry.ratio} ({entry.bounds})", style=_STYLES[entry.tone])
+    return Text(f"{mark}{entry.ratio} ({entry.bounds})", style=STYLES[entry.tone])
 
 
 def _rounds(row: Row) -> Text:

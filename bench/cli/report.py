@@ -1,9 +1,13 @@
 """``python -m bench report`` and ``compare``: what was found, and what an upgrade changed."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
+
+if TYPE_CHECKING:
+    from bench.compare import Difference
 
 FOLDER = click.Path(path_type=Path)
 
@@ -20,3 +24,31 @@ def report(folder: Path) -> None:
     console = Console()
     console.print(verdict_table(read_results(folder).summary))
     console.print(f"\n{page}", soft_wrap=True)
+
+
+@click.command()
+@click.argument("before", type=FOLDER)
+@click.argument("after", type=FOLDER)
+def compare(before: Path, after: Path) -> None:
+    """Say what changed from the campaign in BEFORE to the one in AFTER.
+
+    The interval is the 95 % interval of the ratio; where it contains 1, marked by ≈, no difference
+    can be told. It takes four valid rounds on either side.
+    """
+    from bench.compare import compare as compared
+    from bench.compare import comparison_table
+    from bench.results import read_results
+
+    found = compared(read_results(before).summary, read_results(after).summary)
+    console = Console()
+    for warning in found.warnings:
+        console.print(f"[bold yellow]Warning:[/] {warning}", highlight=False)
+    console.print(_versions(found.versions), highlight=False)
+    console.print(comparison_table(found))
+
+
+def _versions(differences: "tuple[Difference, ...]") -> str:
+    if not differences:
+        return "The versions are the same."
+    changes = (f"{one.name} {one.before or '–'} → {one.after or '–'}" for one in differences)
+    return "Versions: " + ", ".join(changes)
