@@ -122,7 +122,9 @@ class Relay:
             self._carrier.add_done_callback(self._carrier_ended)
 
     async def _carry(self) -> None:
-        reply_to = await self._layer.new_channel(CHANNEL)
+        # Under the default prefix, as consumers' channels are: the Redis layer receives for one
+        # prefix at a time, and whoever waits under another would never hear anything.
+        reply_to = await self._layer.new_channel()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._receive(reply_to))
             group.create_task(self._send(reply_to))
