@@ -4,8 +4,9 @@
     locust -f locustfiles/http.py Throughput --headless -t 60s --host http://127.0.0.1:8000
 
 Three tests, each a user class: Latency (the default), Throughput and Capacity. One user drives the
-whole load, so Locust's number of users stays at 1; ``--help`` lists the options that count, under
-"Load driver". In the web UI ``--class-picker`` offers the tests.
+whole load, so Locust's number of users stays at 1; what counts are the options below, which the web
+UI shows under "Custom parameters" (Locust prints its ``--help`` before it has read this file). In
+the web UI ``--class-picker`` offers the tests.
 """
 
 import sys

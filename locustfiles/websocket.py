@@ -5,8 +5,8 @@
 
 Two tests, each a user class: EchoAtRate (the default), an open loop at --rps over all sockets, and
 Echo, a closed loop in which every socket sends as soon as its reply has come. One user drives the
-whole load, so Locust's number of users stays at 1; ``--help`` lists the options that count, under
-"Load driver". In the web UI ``--class-picker`` offers the tests.
+whole load, so Locust's number of users stays at 1; what counts are the options below, which the web
+UI shows under "Custom parameters". In the web UI ``--class-picker`` offers the tests.
 """
 
 import sys

@@ -75,7 +75,7 @@ class CapacityUser(DrivenUser):
 
         state, windows, recorder = Vegas(), [], Recorder(clock(), scheduled=False)
         loop = ClosedLoop(
-            gevent.get_hub().loop, client, recorder, report, state.clients, float("inf")
+            gevent.get_hub().loop, client, recorder, report, state.clients, self.began, float("inf")
         )
         run.loop = loop
         while not (run.stopped_early or state.is_settled or clock() > until):

@@ -69,5 +69,11 @@ class ClosedLoopUser(LoopUser):
 
     def loop(self, client: Client, recorder: Recorder, run: Run) -> Loop:
         return ClosedLoop(
-            gevent.get_hub().loop, client, recorder, self.report, self.concurrency(), run.end
+            gevent.get_hub().loop,
+            client,
+            recorder,
+            self.report,
+            self.concurrency(),
+            run.start - self.values["warm_up"],
+            run.end,
         )

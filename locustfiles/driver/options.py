@@ -125,10 +125,12 @@ COMMON = (RPS, ARRIVALS, CLIENTS, MAX_IN_FLIGHT, TIMEOUT, WARM_UP, RESULT_JSON)
 
 
 def add_to(parser: Any, options: tuple[Option, ...]) -> None:
-    """Add ``options`` to Locust's argument ``parser``, in a group of their own."""
-    group = parser.add_argument_group("Load driver")
+    """Add ``options`` to Locust's argument ``parser``.
+
+    Not in a group of their own: Locust's web UI does not look into groups.
+    """
     for option in options:
-        group.add_argument(
+        parser.add_argument(
             option.flag,
             type=option.convert,
             default=option.default,

@@ -113,7 +113,10 @@ class OpenLoop(Loop):
 
 
 class ClosedLoop(Loop):
-    """Keeps ``clients`` requests in flight until ``end``: each reply makes room for the next."""
+    """Keeps ``clients`` requests in flight from ``begin`` to ``end``.
+
+    Each reply makes room for the next request.
+    """
 
     def __init__(
         self,
@@ -122,19 +125,27 @@ class ClosedLoop(Loop):
         recorder: Recorder,
         report: Report,
         clients: int,
+        begin: float,
         end: float,
     ) -> None:
         super().__init__(client, recorder, report)
         self.clients = clients
         self.end = end
-        self.ticker = Ticker(loop, self.stop)
-        if end < float("inf"):
-            self.ticker.set(end)
-        loop.run_callback(self._fill)
+        self.ticker = Ticker(loop, self._ring)
+        self.ticker.set(begin)
 
     def resize(self, clients: int) -> None:
         """Run ``clients`` from now on. Surplus ones leave with their reply."""
         self.clients = clients
+        self._fill()
+
+    def _ring(self) -> None:
+        """It is time to begin, or to end."""
+        if clock() >= self.end:
+            self.stop()
+            return
+        if self.end < float("inf"):
+            self.ticker.set(self.end)
         self._fill()
 
     def _fill(self) -> None:

@@ -18,6 +18,7 @@ import gevent
 from gevent.greenlet import Greenlet
 from locust import User, events, task
 from locust.exception import StopUser
+from locust.stats import CSV_STATS_INTERVAL_SEC
 
 from . import statistics
 from .options import BadOption, Option, add_to, checked
@@ -31,6 +32,7 @@ logger = logging.getLogger(__name__)
 LEAD_S = 0.05  # from now to the first arrival: the schedule begins when everything is in place
 CONNECT_S = 30.0  # what opening sockets may add to the run time
 END_S = 1.0  # Locust's own end of the run time may come this much before it
+CSV_STATS_FLUSH_MARGIN_S = 0.2
 CRASHED = 3  # the exit code after a fault of the driver's own
 
 
@@ -75,7 +77,7 @@ class DrivenUser(User):
             logger.warning("one user drives the whole load: the others have nothing to do")
             raise StopUser
         try:
-            self.values = checked(self.environment.parsed_options, self.options)
+            self.read_options()
             self._run()
         except (BadOption, BadTarget) as error:
             logger.error("%s", error)
@@ -85,6 +87,18 @@ class DrivenUser(User):
             self.environment.process_exit_code = CRASHED
         gevent.spawn(_end, self.environment)
         raise StopUser
+
+    def read_options(self) -> None:
+        """Set ``values`` and ``duration_s``. Raises ``BadOption``."""
+        parsed = self.environment.parsed_options
+        self.values = checked(parsed, self.options)
+        warm_up_s = self.values["warm_up"]
+        # Locust's run time is all the time there is; the warm-up comes out of it.
+        self.duration_s = parsed.run_time - warm_up_s if parsed.run_time else None
+        if self.duration_s is not None and self.duration_s <= 0:
+            raise BadOption(
+                f"--warm-up {warm_up_s:g}: leaves nothing of the run time of {parsed.run_time} s"
+            )
 
     def client(self) -> Any:
         """Return what sends, connected where it stays so. ``close`` ends it."""
@@ -119,18 +133,11 @@ class DrivenUser(User):
     def _run(self) -> None:
         # A headless run has looked already; a web UI may name another host for each run.
         self.target = vars(self.environment).pop("looked_up", None) or self.find_target()
-        parsed = self.environment.parsed_options
-        warm_up_s = self.values["warm_up"]
-        duration_s = parsed.run_time - warm_up_s if parsed.run_time else None
-        if duration_s is not None and duration_s <= 0:
-            raise BadOption(
-                f"--warm-up {warm_up_s:g}: leaves nothing of the run time of {parsed.run_time} s"
-            )
         client = self.client()
-        run = Run(clock() + LEAD_S + warm_up_s, duration_s)
+        run = Run(clock() + LEAD_S + self.values["warm_up"], self.duration_s)
         self.environment.run = run
         try:
-            with quiet_garbage_collector(timed=duration_s is not None), loud_callbacks(run):
+            with quiet_garbage_collector(timed=self.duration_s is not None), loud_callbacks(run):
                 measured = self.measure(run, client)
         finally:
             self.environment.run = None
@@ -138,6 +145,9 @@ class DrivenUser(User):
         if run.crash is not None:
             raise run.crash
         self._write(run, {**self.identity(client), **measured})
+        if self.environment.parsed_options.csv_prefix:
+            # Locust writes its CSV files by a clock, and not once more at the end.
+            gevent.sleep(CSV_STATS_INTERVAL_SEC + CSV_STATS_FLUSH_MARGIN_S)
 
     def _write(self, run: Run, measured: dict[str, Any]) -> None:
         if run.stopped_early:
@@ -266,7 +276,7 @@ def _look(environment: Any) -> None:
     test = environment.user_classes[0](environment)
     test.host = environment.host
     try:
-        test.values = checked(environment.parsed_options, test.options)
+        test.read_options()
         environment.looked_up = test.find_target()
     except (BadOption, BadTarget) as error:
         _refuse(error)

@@ -6,6 +6,7 @@ is busy as soon as a few are, and every client beyond them adds latency and no t
 Brakmo and L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", 1995.)
 """
 
+import math
 from dataclasses import dataclass, replace
 
 ALPHA = 2.0  # fewer queueing than this: the server may have idled, add a client
@@ -69,9 +70,10 @@ class Vegas:
         if queueing < ALPHA and clients < HIGHEST:
             wanted = min(HIGHEST, clients * 2 if self.doubling else clients + 1)
             return replace(self, clients=wanted, settled=0)
-        fewer = clients - 1 if queueing > BETA and clients > 1 else clients
-        if self.doubling and queueing > BETA:
-            fewer = max(1, clients * 3 // 4)  # doubling went too far
+        surplus = max(0, math.ceil(queueing - BETA))
+        if not self.doubling:
+            surplus = min(1, surplus)  # only doubling goes far too far
+        fewer = max(1, clients - surplus)
         return replace(self, clients=fewer, doubling=False, settled=self.settled + 1)
 
 

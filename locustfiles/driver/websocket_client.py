@@ -20,7 +20,7 @@ from websockets.uri import parse_uri
 
 from .deadlines import Deadlines
 from .record import MICROSECONDS, TIMEOUT
-from .stream import Stream
+from .stream import CLOSED, Stream
 from .target import Target
 from .ticker import clock
 
@@ -50,8 +50,9 @@ class Message:
     """A message under way."""
 
     text: bytes
-    socket: "Socket"
     done: Done
+    socket: "Socket | None" = None  # None: it waits for one that is being opened
+    overtaken: bool = False  # a later message was answered first
 
 
 @dataclass
@@ -104,9 +105,8 @@ class WebSocketClient:
 
     def __post_init__(self) -> None:
         self.deadlines = Deadlines(self.loop, self.echo.timeout_s, lambda each: each.expire())
-        self.message_deadlines = Deadlines(
-            self.loop, self.echo.timeout_s, lambda each: each.socket.give_up(each)
-        )
+        self.message_deadlines = Deadlines(self.loop, self.echo.timeout_s, self._give_up)
+        self.waiting: deque[Message] = deque()
         self.free: deque[Socket] = deque()
         self.turn = 0
         self.numbers = count()
@@ -122,14 +122,17 @@ class WebSocketClient:
     def send(self, done: Done) -> None:
         """Send the next message. ``done`` is called once, from the event loop."""
         socket = self._next()
-        if socket is None:
+        if socket is None and not self.opening:
             # Not at once: a closed loop with nobody to talk to would spin.
             gevent.spawn_later(RETRY_S, done, NOT_CONNECTED, 0)
             return
         text = b"%016x" % next(self.numbers)
-        message = Message(text.ljust(self.echo.message_bytes, b"."), socket, done)
+        message = Message(text.ljust(self.echo.message_bytes, b"."), done)
         self.message_deadlines.add(message)
-        socket.send(message)
+        if socket is None:
+            self.waiting.append(message)
+        else:
+            socket.send(message)
 
     def close(self) -> None:
         """Close every socket; messages under way are reported as timeouts."""
@@ -144,9 +147,14 @@ class WebSocketClient:
         if reason is None:
             self.sockets.append(socket)
             self.free.append(socket)
+            while self.waiting and socket.is_usable:
+                socket.send(self.waiting.popleft())
         else:
             self.reasons[reason] += 1
         self._open_more()
+        if not self.opening and not self.sockets:
+            while self.waiting:
+                self._give_up(self.waiting[0], NOT_CONNECTED)
 
     def replace(self, socket: "Socket") -> None:
         """A socket has sent all it should: open another in its place."""
@@ -157,6 +165,14 @@ class WebSocketClient:
     def forget(self, socket: "Socket") -> None:
         if socket in self.sockets:
             self.sockets.remove(socket)
+
+    def _give_up(self, message: Message, failure: str = TIMEOUT) -> None:
+        if message.socket is not None:
+            message.socket.give_up(message)
+            return
+        self.waiting.remove(message)
+        self.message_deadlines.remove(message)
+        message.done(failure, 0)
 
     def _open_more(self) -> None:
         while self.missing and self.opening < OPENING:
@@ -208,6 +224,7 @@ class Socket:
 
     def send(self, message: Message) -> None:
         self.sent += 1
+        message.socket = self
         self.under_way.append(message)
         self.protocol.send_text(message.text)
         self._flush()
@@ -245,7 +262,8 @@ class Socket:
             if isinstance(event, Frame):
                 self._frame(event)
         if self.protocol.state is not State.OPEN:
-            self._ended(f"closed {self.protocol.close_code}")
+            close = self.protocol.close_rcvd
+            self._ended(f"closed {close.code}" if close else CLOSED)
 
     def _opened(self) -> bool:
         """Return whether the handshake has succeeded; report it if it has, or has failed."""
@@ -277,13 +295,17 @@ class Socket:
         if text in self.given_up:
             self.given_up.remove(text)  # too late, and counted as such
             return
-        position = place(text, (message.text for message in self.under_way))
         if not self.under_way:
             self.verdict.corrupt += 1  # nobody asked
             return
-        message = self.under_way[position or 0]
-        self.under_way.remove(message)
-        failure = None if position == 0 else CORRUPT if position is None else OUT_OF_ORDER
+        position = place(text, (message.text for message in self.under_way))
+        for _ in range(position or 0):
+            # Late or lost? It is out of order only if it comes after all.
+            self.under_way[0].overtaken = True
+            self.under_way.rotate(-1)
+        message = self.under_way.popleft()
+        self.under_way.rotate(position or 0)
+        failure = CORRUPT if position is None else OUT_OF_ORDER if message.overtaken else None
         self.verdict.corrupt += failure == CORRUPT
         self.verdict.out_of_order += failure == OUT_OF_ORDER
         self._finish(message, failure)

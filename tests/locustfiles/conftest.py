@@ -1,0 +1,119 @@
+"""Real servers and real Locust runs for the tests of the load driver."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hdrh.histogram import HdrHistogram
+
+from bench.records import Load, load_from
+
+HERE = Path(__file__).parent
+LOCUST_FILES = HERE.parent.parent / "locustfiles"
+RUN_LIMIT_S = 60
+
+
+@dataclass
+class Served:
+    """A server under load. ``seen`` is there once it has stopped."""
+
+    port: int
+    process: subprocess.Popen[str]
+    seen: dict[str, int] | None = None
+
+    def stop(self) -> dict[str, int]:
+        """Stop the server, and return what it saw."""
+        if self.seen is None:
+            out, _ = self.process.communicate(timeout=10)
+            self.seen = json.loads(out or "{}")
+        return self.seen
+
+
+@contextmanager
+def _served(*arguments: str) -> Iterator[Served]:
+    with subprocess.Popen(
+        [sys.executable, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            yield Served(int(process.stdout.readline()), process)
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Served]]:
+    """Start server.py with the behaviour given as keywords."""
+    with ExitStack() as stack:
+
+        def start(**behaviour: Any) -> Served:
+            program = str(HERE / "server.py")
+            return stack.enter_context(_served(program, json.dumps(behaviour)))
+
+        yield start
+
+
+@pytest.fixture
+def serve_echo() -> Iterator[Callable[..., Served]]:
+    """Start echo_server.py with a fault in every so many messages."""
+    with ExitStack() as stack:
+
+        def start(fault: str = "none", every: int = 1) -> Served:
+            program = str(HERE / "echo_server.py")
+            return stack.enter_context(_served(program, fault, str(every)))
+
+        yield start
+
+
+@dataclass(frozen=True)
+class Driven:
+    """A Locust run that has ended. ``load`` is None where it wrote no result."""
+
+    code: int
+    output: str
+    load: Load | None
+
+
+@pytest.fixture
+def drive(tmp_path: Path) -> Callable[..., Driven]:
+    """Run Locust headless, from a directory that is not the project's, and read its result."""
+
+    def run(file: str, *arguments: object, seconds: int = 1) -> Driven:
+        result = tmp_path / "load.json"
+        ended = subprocess.run(
+            [
+                *(sys.executable, "-P", "-m", "locust", "-f", str(LOCUST_FILES / file)),
+                *("--headless", "--only-summary", "-t", f"{seconds}s", "--result-json", result),
+                *map(str, arguments),
+            ],
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=RUN_LIMIT_S,
+            check=False,
+        )
+        load = load_from(json.loads(result.read_text())) if result.exists() else None
+        return Driven(ended.returncode, ended.stdout, load)
+
+    return run
+
+
+@pytest.fixture
+def percentile_ms() -> Callable[[str, float], float]:
+    """Read a percentile out of a histogram payload, in milliseconds."""
+
+    def read(payload: str, percentile: float) -> float:
+        return HdrHistogram.decode(payload).get_value_at_percentile(percentile) / 1000
+
+    return read
