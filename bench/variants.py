@@ -220,9 +220,7 @@ _OF_2016 = tuple(
     replace(one, stack=stack) for stack in ("channels1", "channels017") for one in HEADLINE
 )
 
-VARIANTS = {
-    variant.name: variant for variant in (*_SINGLE, *_FOURFOLD, *_NO_MIDDLEWARE, *_OF_2016)
-}
+VARIANTS = {variant.name: variant for variant in (*_SINGLE, *_FOURFOLD, *_NO_MIDDLEWARE, *_OF_2016)}
 
 
 def resolve(name: str) -> Variant:

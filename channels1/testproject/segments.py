@@ -21,12 +21,12 @@ def remove(folder=SHARED_MEMORY, prefix=PREFIX):
     return sorted(path.name for path in left)
 
 
-def main():
+def main(folder=SHARED_MEMORY):
     stop = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, stop)
-    remove()
+    remove(folder)
     signal.sigwait(stop)
-    remove()
+    remove(folder)
 
 
 if __name__ == "__main__":

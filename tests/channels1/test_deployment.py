@@ -1,0 +1,55 @@
+"""The setups of 2016 under supervisord: they serve what today's serve, as far as they can."""
+
+import http.client
+
+import pytest
+from django.test import RequestFactory
+from websockets.sync.client import connect
+
+from bench.environment import HOST
+from bench.ports import APPLICATION
+from bench.supervise import deployed
+from bench.variants import VARIANTS
+from testproject.views import hello
+
+pytestmark = [pytest.mark.server, pytest.mark.timeout(180)]
+NAMES = [name for name, variant in VARIANTS.items() if variant.stack == "channels1"]
+PAGE = ("Content-Type", "Content-Length")
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def deployment(request, python):
+    with deployed(VARIANTS[request.param]) as running:
+        yield running
+
+
+def test_page_is_the_one_of_today(deployment):
+    today = hello(RequestFactory().get("/"))
+    answer = get("/")
+    assert (answer.status, answer.read()) == (today.status_code, today.content)
+    assert {name: answer.headers[name] for name in PAGE} == {
+        name: today.headers[name] for name in PAGE
+    }
+
+
+def test_identity_is_found_out_by_the_process_itself(deployment):
+    told = deployment.identity
+    assert told["stack"] == deployment.variant.stack
+    assert told["server_version"] == told["versions"][told["server"]]
+    assert (told["versions"]["channels"], told["versions"]["django"]) == ("1.1.8", "2.2.28")
+
+
+def test_socket_gives_text_and_bytes_back(deployment):
+    if deployment.variant.interface == "wsgi":
+        assert get("/ws/echo/").status == 404  # no socket, and no hang
+        return
+    with connect(f"{deployment.websocket_url}/ws/echo/", origin=deployment.base_url) as socket:
+        for message in ("Grüße", b"\x00\xff", ""):
+            socket.send(message)
+            assert socket.recv(timeout=10) == message
+
+
+def get(path: str) -> http.client.HTTPResponse:
+    client = http.client.HTTPConnection(HOST, APPLICATION, timeout=10)
+    client.request("GET", path)
+    return client.getresponse()
