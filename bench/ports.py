@@ -22,6 +22,12 @@ LOCUST_WEB = 8089
 
 def require_free(port: int) -> None:
     """Raise ``BadInput`` that names the process which listens on the loopback ``port``."""
+    if not is_free(port):
+        raise BadInput(f"port {port} is held by {holder(port)}: stop it first")
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen on the loopback ``port`` now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -29,7 +35,8 @@ def require_free(port: int) -> None:
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
-            raise BadInput(f"port {port} is held by {holder(port)}: stop it first") from error
+            return False
+        return True
 
 
 def holder(port: int) -> str:

@@ -131,7 +131,7 @@ def require(variant: Variant, shell: Mapping[str, str]) -> None:
         raise BadInput(f"{variant.name} needs an environment of its own: {stack.made_by}")
     for name in ("setpriv", "taskset", *executables(variant, redis_url=shell.get("REDIS_URL"))):
         if shutil.which(name, path=_search_path(variant, shell)) is None:
-            raise BadInput(f"{name} is missing: {_REMEDIES.get(name, _PIP_REMEDY)}")
+            raise BadInput(f"{name} is missing: {remedy(name)}")
     pid = supervisord_pid()
     if pid is not None:
         name = remains.noted_variant() or "a supervisord started by hand"
@@ -140,12 +140,16 @@ def require(variant: Variant, shell: Mapping[str, str]) -> None:
     ports.require_free(ports.APPLICATION)
 
 
-_PIP_REMEDY = "pip install -r requirements.txt"
 _REMEDIES = {
     "redis-server": "apt-get install redis-server, or set REDIS_URL to a Redis that runs",
     "setpriv": "apt-get install util-linux",
     "taskset": "apt-get install util-linux",
 }
+
+
+def remedy(program: str) -> str:
+    """Return how to get a ``program`` that a variant starts."""
+    return _REMEDIES.get(program, "pip install -r requirements.txt")
 
 
 def command(cpus: Collection[int] | None, *, dies_with_us: bool) -> tuple[str, ...]:
