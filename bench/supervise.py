@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import time
-import xmlrpc.client
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,16 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from supervisor.xmlrpc import SupervisorTransport
 
 from bench import ports, readiness, remains
+from bench.control import programs, supervisord_pid
 from bench.environment import HOST, ROOT, STOP_S, check_root, environment, executables
 from bench.errors import BadInput
 from bench.variants import STACKS, Variant
 
 BIN = Path(sys.executable).parent
 START_S = 40.0  # a machine that is busy with other things still makes it
-_SOCKET = remains.RUN / "supervisor.sock"
 _START_LOG = remains.LOGS / "start.log"
 
 # All that a deployment takes from the shell it was started in. The rest of it (GUNICORN_CMD_ARGS,
@@ -231,28 +229,6 @@ def _require_alive(process: subprocess.Popen[bytes]) -> None:
     for program in programs():
         if program["statename"] in ("BACKOFF", "FATAL", "EXITED"):
             raise readiness.Wrong(f"{program['name']} ended: {program['spawnerr']}")
-
-
-def programs() -> list[dict[str, Any]]:
-    """Return what supervisord says of each process; empty where it does not answer yet."""
-    try:
-        return list(rpc().supervisor.getAllProcessInfo())  # type: ignore[arg-type]
-    except (OSError, xmlrpc.client.Error):
-        return []
-
-
-def supervisord_pid() -> int | None:
-    """Return the pid of the supervisord that serves this checkout, ``None`` without one."""
-    try:
-        return int(rpc().supervisor.getPID())  # type: ignore[arg-type]
-    except (OSError, xmlrpc.client.Error):
-        return None
-
-
-def rpc() -> xmlrpc.client.ServerProxy:
-    """Return supervisord's XML-RPC interface, over its unix socket."""
-    transport = SupervisorTransport(None, None, f"unix://{_SOCKET}")
-    return xmlrpc.client.ServerProxy("http://127.0.0.1", transport=transport)
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -102,9 +102,14 @@ def test_configuration_of_the_headline_has_the_setups_of_2016():
 @each_variant
 def test_configuration_listens_on_loopback_with_a_long_backlog(variant):
     text = configuration(variant)["supervisord.conf"]
-    assert re.search(
-        rf"\b127\.0\.0\.1\b.*\b{ports.APPLICATION}\b|port={ports.APPLICATION}:", text
-    ) or ("--host 127.0.0.1" in text and f"--port {ports.APPLICATION}" in text)
+    port = ports.APPLICATION
+    addresses = (
+        f"--bind 127.0.0.1:{port}\n",
+        f"--host 127.0.0.1\n    --port {port}\n",
+        f"tcp:port={port}:interface=127.0.0.1:",
+        f"tcp://127.0.0.1:{port}\n",
+    )
+    assert any(address in text for address in addresses)
     assert re.search(rf"backlog[ =]+{BACKLOG}\b", text)
 
 
