@@ -3,6 +3,7 @@
 Made when first needed. A child process starts over with an endpoint of its own.
 """
 
+import asyncio
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable
@@ -69,8 +70,11 @@ class Endpoint:
                 )
             return self._inbox
 
-    def new_channel(self, prefix: str) -> str:
+    def new_channel(self, prefix: str, loop: asyncio.AbstractEventLoop) -> str:
+        """Return a new name, for a channel whose messages ``loop`` takes out of the mailbox."""
         inbox = self._inbox or self.inbox()
+        if loop not in inbox.listeners:
+            inbox.listen(loop)
         return f"{prefix}.{inbox.node}!{next(self._numbers):x}"
 
     def way(self, channel: str) -> Way:

@@ -106,19 +106,15 @@ class Fifo:
             os.close(fd)
 
     def _read_record(self, fd: int) -> tuple[bytes, wire.Frame] | None:
-        while record := _read(fd, RECORD_SIZE):
-            start = 0
+        record = _read(fd, RECORD_SIZE)
+        while record:
             found = wire.decode(record)
-            if found is None:
-                self._malformed.add(1, f"a record in {self._shown}")
-                start = record.find(wire.MAGIC, 1)
-                if start < 0:
-                    continue
-                # Somebody wrote what is no record, and pushed the others out of step.
-                record = record[start:] + _read(fd, start)
-                found = wire.decode(record)
             if found is not None:
                 return record[: found[1]], found[0]
+            # Somebody wrote what is no record, and may have pushed the others out of step.
+            self._malformed.add(1, f"a record in {self._shown}")
+            start = wire.find_start(record, 1)
+            record = record[start:] + _read(fd, start)
         return None
 
     def has_other_reader(self) -> bool:

@@ -44,6 +44,15 @@ class IPCChannelLayer(BaseChannelLayer):  # type: ignore[misc]  # Channels publi
     ) -> None:
         if unknown:
             raise ImproperlyConfigured(_unknown(next(iter(unknown))))
+        for name, value in (
+            ("prefix", prefix),
+            ("expiry", expiry),
+            ("group_expiry", group_expiry),
+            ("capacity", capacity),
+            ("message_limit", message_limit),
+        ):
+            if not value or (not isinstance(value, str) and value < 0):
+                raise ImproperlyConfigured(f"channels_ipc: {name} cannot be {value!r}")
         super().__init__(expiry=expiry, capacity=capacity)
         self.channel_capacity = self.compile_capacities(channel_capacity or {})
         self.prefix = prefix
@@ -96,7 +105,8 @@ class IPCChannelLayer(BaseChannelLayer):  # type: ignore[misc]  # Channels publi
 
     async def new_channel(self, prefix: str = "specific") -> str:
         """Return the name of a channel that only this process can receive from."""
-        return (self._endpoint or self._start()).new_channel(prefix)
+        endpoint = self._endpoint or self._start()
+        return endpoint.new_channel(prefix, asyncio.get_running_loop())
 
     # Groups.
 

@@ -121,11 +121,21 @@ def split(data: bytes, *, drained: bool) -> tuple[list[Frame], bytes, int]:
 
 def _next_start(data: bytes, at: int, *, drained: bool) -> int:
     """Return where after ``at`` the next sound frame may begin, the end where none does."""
-    while (at := data.find(MAGIC, at + 1)) != -1:
+    while (at := find_start(data, at + 1)) < len(data):
         if decode(data, at) is not None or (not drained and is_partial(data, at)):
             return at
-    if not drained:
-        for size in range(len(MAGIC) - 1, 0, -1):
-            if data.endswith(MAGIC[:size]):
-                return len(data) - size
+    return len(data)
+
+
+def find_start(data: bytes, start: int) -> int:
+    """Return the index of the next magic, or of what may be its beginning at the end of ``data``.
+
+    The length of ``data`` where there is neither.
+    """
+    at = data.find(MAGIC, start)
+    if at >= 0:
+        return at
+    for size in range(len(MAGIC) - 1, 0, -1):
+        if len(data) - size >= start and data.endswith(MAGIC[:size]):
+            return len(data) - size
     return len(data)

@@ -1,0 +1,288 @@
+"""Directories that cannot be trusted or used, met by processes that root's rights do not help."""
+# ruff: noqa: PTH, PT012, ASYNC - paths and descriptors are what is tested; a file on tmpfs blocks nobody
+
+import os
+import shutil
+import stat
+import subprocess
+import time
+
+import pytest
+
+from channels_ipc.directory import Listing, RuntimeDirectory, default_directory
+from channels_ipc.errors import IPCError
+
+NOBODY = 65_534
+
+# Imports first: an unprivileged user may not be able to read the interpreter's own directory.
+AS_NOBODY = f"""
+import msgpack, channels.layers, encodings.idna, shutil, tempfile
+os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})
+def attempt(coroutine):
+    try:
+        asyncio.run(coroutine)
+        say("no error")
+    except IPCError as error:
+        say(error)
+    os._exit(0)
+"""
+SEND = """
+async def send():
+    mine = layer()
+    await mine.new_channel()
+    await mine.send("named", {"type": "t", "body": b"x" * int(args[0] if args else 1)})
+attempt(send())
+"""
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user: run as root")
+
+
+@pytest.fixture
+def shared(directory):
+    """A place that any user may enter, for a runtime directory."""
+    import tempfile
+
+    path = tempfile.mkdtemp(prefix="channels-ipc-test-")
+    os.chmod(path, 0o755)
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture
+def as_nobody(shared):
+    """Run ``source`` as the user nobody, on ``directory``; return what it said."""
+    from importlib.util import module_from_spec, spec_from_file_location
+    from pathlib import Path
+
+    spec = spec_from_file_location("ipc_conftest", Path(__file__).with_name("conftest.py"))
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+    def run(source, directory, *args):
+        program = module.Program(AS_NOBODY + source, directory, *args)
+        try:
+            return program.result()
+        finally:
+            program.end()
+
+    return run
+
+
+def modes(path):
+    return {
+        os.path.join(at, name): stat.S_IMODE(os.stat(os.path.join(at, name)).st_mode)
+        for at, folders, files in os.walk(path)
+        for name in folders + files
+    }
+
+
+async def test_everything_is_for_the_user_alone(make_layer, directory):
+    old = os.umask(0)
+    try:
+        layer, other = (
+            make_layer(directory=f"{directory}/a/b"),
+            make_layer(directory=f"{directory}/a/b"),
+        )
+        channel = await layer.new_channel()
+        await other.send(channel, {"type": "t", "body": b"x" * 10_000})
+        await other.send("parked", {"type": "t"})
+        await layer.group_add("room", "named")
+    finally:
+        os.umask(old)
+    for path, mode in modes(directory).items():
+        assert mode == (0o700 if os.path.isdir(path) else 0o600), path
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o755, 0o710, 0o1777])
+def test_directory_open_to_others_is_refused_with_the_remedy(directory, mode):
+    os.mkdir(directory)
+    os.chmod(directory, mode)
+    with pytest.raises(
+        IPCError, match=f"^{directory}: open to other users: chmod 700 {directory}$"
+    ):
+        RuntimeDirectory(directory, "asgi")
+
+
+@pytest.mark.parametrize("kind", ["link", "file"])
+def test_link_or_file_in_its_place_is_refused(directory, tmp_path, kind):
+    (tmp_path / "real").mkdir(mode=0o700)
+    if kind == "link":
+        os.symlink(tmp_path / "real", directory)
+    else:
+        (tmp_path / "ipc").write_text("")
+    with pytest.raises(
+        IPCError, match=f"^{directory}: not a directory but a link or a file: remove"
+    ):
+        RuntimeDirectory(directory, "asgi")
+
+
+def test_link_in_the_place_of_a_prefix_is_refused(directory, tmp_path):
+    os.mkdir(directory, 0o700)
+    os.symlink(tmp_path, f"{directory}/asgi")
+    with pytest.raises(IPCError, match=f"^{directory}/asgi: not a directory"):
+        RuntimeDirectory(directory, "asgi")
+
+
+@needs_root
+def test_directory_of_somebody_else_is_refused(as_nobody, shared):
+    os.mkdir(f"{shared}/ipc", 0o700)
+    os.chmod(f"{shared}/ipc", 0o755)
+    said = as_nobody(SEND, f"{shared}/ipc")
+    assert said.startswith(f"{shared}/ipc: belongs to user 0, and this process is user {NOBODY}:")
+    assert '"directory"' in said
+
+
+@needs_root
+def test_other_user_can_neither_list_nor_read_nor_inject(as_nobody, shared, make_layer):
+    import asyncio
+
+    async def set_up():
+        layer = make_layer(directory=f"{shared}/ipc")
+        return (await layer.new_channel())[9:25]
+
+    node = asyncio.run(set_up())
+    said = as_nobody(
+        """
+        tries = [
+            lambda: os.listdir(directory),
+            lambda: os.listdir(f"{directory}/asgi/n"),
+            lambda: os.open(f"{directory}/asgi/n/{args[0]}/mailbox", os.O_WRONLY | os.O_NONBLOCK),
+            lambda: os.open(f"{directory}/asgi/meta", os.O_RDONLY),
+        ]
+        for one in tries:
+            try: one(); say("done")
+            except PermissionError: say("denied")
+        os._exit(0)
+        """.replace("\n        ", "\n"),
+        f"{shared}/ipc",
+        node,
+    )
+    assert said.split() == ["denied"] * 4
+
+
+@needs_root
+def test_directory_without_the_right_to_write_is_a_clear_error(as_nobody, shared):
+    said = as_nobody(SEND, f"{shared}/ipc")
+    assert said == (
+        f"{shared}/ipc: Permission denied: give this user the right to write there,"
+        ' or set "directory" in the layer\'s CONFIG to another place'
+    )
+
+
+@pytest.fixture
+def tmpfs(shared):
+    """A small file system of its own."""
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=755", "none", shared], check=True)
+    yield shared
+    subprocess.run(["umount", shared], check=True)
+
+
+@needs_root
+def test_read_only_directory_is_a_clear_error(tmpfs):
+    subprocess.run(["mount", "-o", "remount,ro", tmpfs], check=True)
+    with pytest.raises(
+        IPCError, match=f"^{tmpfs}/ipc: Read-only file system: mount it for writing"
+    ):
+        RuntimeDirectory(f"{tmpfs}/ipc", "asgi")
+
+
+@needs_root
+async def test_file_system_that_fills_up_is_channel_full_and_loses_nothing(tmpfs, make_layer):
+    layer = make_layer(directory=f"{tmpfs}/ipc")
+    other = make_layer(directory=f"{tmpfs}/ipc")
+    channel = await layer.new_channel()
+    for name in (channel, "named", "parked"):
+        if name == "named":
+            assert layer._endpoint.way(name).take() is None
+        accepted = 0
+        with pytest.raises(other.ChannelFull):
+            while True:
+                await other.send(name, {"type": "t", "n": accepted, "body": b"x" * 100_000})
+                accepted += 1
+        assert 0 < accepted < 10
+        for n in range(accepted):
+            assert (await layer.receive(name))["n"] == n
+    await other.send(channel, {"type": "t", "n": "again", "body": b"x" * 100_000})
+    assert (await layer.receive(channel))["n"] == "again"
+
+
+@needs_root
+async def test_full_file_system_at_the_start_is_a_clear_error(tmpfs, make_layer):
+    layer = make_layer(directory=f"{tmpfs}/ipc")
+    with open(f"{tmpfs}/filler", "wb", buffering=0) as filler, pytest.raises(OSError, match="28"):
+        while True:
+            filler.write(bytes(4096))
+    with pytest.raises(
+        IPCError, match=f"^{tmpfs}/ipc(/asgi)?: No space left on device: free space"
+    ):
+        await layer.new_channel()
+    os.unlink(f"{tmpfs}/filler")
+    await layer.new_channel()
+
+
+def test_exhausted_descriptors_are_a_clear_error_and_pass(run):
+    said = run("""
+    import resource
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    async def main():
+        mine, other = layer(), layer()
+        channel = await mine.new_channel()
+        held = []
+        try:
+            while True: held.append(os.open("/dev/null", os.O_RDONLY))
+        except OSError: pass
+        for name in (channel, "named"):
+            try: await other.send(name, {"type": "t"})
+            except IPCError as error: say(error)
+        for fd in held: os.close(fd)
+        await other.send(channel, {"type": "t", "n": 1})
+        say((await mine.receive(channel))["n"])
+    asyncio.run(main())
+    """)
+    first, second, last = said.splitlines()
+    for line in (first, second):
+        assert "Too many open files: raise the limit of open files (ulimit -n)" in line
+        assert "/ipc" in line
+    assert last == "1"
+
+
+def test_layout_of_another_version_is_refused(directory):
+    RuntimeDirectory(directory, "asgi").close()
+    with open(f"{directory}/asgi/meta", "r+b") as meta:
+        meta.seek(8)
+        meta.write(b"\x63")
+    with pytest.raises(IPCError, match=f"^{directory}/asgi: made by another version"):
+        RuntimeDirectory(directory, "asgi")
+
+
+def test_unfinished_and_dead_folders_are_swept(directory):
+    place = RuntimeDirectory(directory, "asgi")
+    for name in (".new-0123456789abcdef", ".dead-0123456789abcdef", "fedcba9876543210"):
+        os.makedirs(f"{place.path}/n/{name}/spool")
+    os.mkdir(f"{place.path}/n/.new-fresh")
+    for name in (".new-0123456789abcdef", ".dead-0123456789abcdef"):
+        os.utime(f"{place.path}/n/{name}", (1, 1))
+    place.sweep()
+    assert os.listdir(f"{place.path}/n") == [".new-fresh"]
+    place.close()
+
+
+def test_listing_sees_every_change_at_once(tmp_path):
+    root = os.open(tmp_path, os.O_RDONLY)
+    listing = Listing(root, "folder")
+    assert listing.names() == ()
+    os.mkdir(tmp_path / "folder")
+    for n in range(200):
+        (tmp_path / "folder" / f"{n:03d}").touch()
+        assert len(listing.names()) == n + 1
+    time.sleep(0.05)
+    assert listing.names() is listing.names()  # settled: not read again
+    os.close(root)
+
+
+def test_default_directory_does_not_depend_on_the_environment(monkeypatch):
+    before = default_directory()
+    for name in ("TMPDIR", "XDG_RUNTIME_DIR", "HOME"):
+        monkeypatch.setenv(name, "/nowhere")
+    assert default_directory() == before
+    assert before.endswith(str(os.geteuid()))
