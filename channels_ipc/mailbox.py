@@ -13,6 +13,7 @@ from channels_ipc.status import SIZE, Status, StatusView
 from channels_ipc.wire import FRAME_LIMIT, SPOOLED, Frame, encode, split
 
 READ_SIZE = 65_536
+SIZE_LIMIT = 1 << 20  # what an ordinary user may ask for, unless fs.pipe-max-size says otherwise
 _GONE = (errno.ENXIO, errno.ENOENT)  # nobody reads it; it was removed
 
 
@@ -44,7 +45,7 @@ class Mailbox:
         pipes.make(f"{partial}/mailbox", root)
         # For reading and writing: a FIFO whose last writer has gone would be readable for ever.
         self.fd = os.open(f"{partial}/mailbox", os.O_RDWR | os.O_NONBLOCK, dir_fd=root)
-        pipes.ask_for_size(self.fd, capacity * FRAME_LIMIT, "a mailbox")
+        pipes.ask_for_size(self.fd, min(capacity * FRAME_LIMIT, SIZE_LIMIT), "a mailbox")
         os.rename(partial, f"n/{self.node}", src_dir_fd=root, dst_dir_fd=root)
 
     def depth(self) -> int:

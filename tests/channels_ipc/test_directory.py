@@ -1,5 +1,4 @@
 """Directories that cannot be trusted or used, met by processes that root's rights do not help."""
-# ruff: noqa: PTH, PT012, ASYNC - paths and descriptors are what is tested; a file on tmpfs blocks nobody
 
 import os
 import shutil

@@ -1,5 +1,4 @@
 """The layer's promises, with two layer objects as two ends: each has a mailbox of its own."""
-# ruff: noqa: PTH, PT012, ASYNC - paths and descriptors are what is tested; a file on tmpfs blocks nobody
 
 import asyncio
 import os

@@ -1,5 +1,4 @@
 """Event loops of every kind, several of them, threads, and code that has none."""
-# ruff: noqa: PTH - paths and descriptors are what is tested; a file on tmpfs blocks nobody
 
 import asyncio
 import threading
@@ -109,7 +108,7 @@ def test_loops_that_are_gone_keep_no_descriptor(ends):
         asyncio.run(wait_a_moment(channel))
         asyncio.run(wait_a_moment("named"))
         counts.append(len(os.listdir("/proc/self/fd")))
-    assert counts[-1] == counts[1]
+    assert counts[-1] <= counts[1]
 
 
 def test_message_goes_past_a_receiver_whose_loop_is_gone(ends):

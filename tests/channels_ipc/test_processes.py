@@ -1,5 +1,4 @@
 """Promises about processes, kept by real ones: each of these starts, stops or kills some."""
-# ruff: noqa: PTH, PT012, ASYNC - paths and descriptors are what is tested; a file on tmpfs blocks nobody
 
 import asyncio
 import os
