@@ -1,0 +1,125 @@
+"""Compares the load driver with other load generators, on one server and in the same minutes.
+
+    python tests/locustfiles/cross_check.py http://127.0.0.1:8000/ --cpu 1 --connection close
+
+Each round runs every generator once, in shuffled order, at the same rate. Pin the server to another
+processor. Needs hey and, for keep-alive, h2load (Debian: hey, nghttp2-client).
+"""
+
+import argparse
+import csv
+import json
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from hdrh.histogram import HdrHistogram
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CLIENTS = 10  # hey and h2load spread the rate over so many
+
+
+class Seen(NamedTuple):
+    """What one run of one generator reported. ``lag_ms`` is None where it does not say."""
+
+    requests: int
+    p50_ms: float
+    p99_ms: float
+    cpu_s: float
+    lag_p50_ms: float | None = None
+    lag_p99_ms: float | None = None
+
+
+def output(arguments: Sequence[str], cpu: int | None) -> tuple[str, float]:
+    """Return what a program prints, and the processor time it took."""
+    pinned = ["taskset", "--cpu-list", str(cpu), *arguments] if cpu is not None else arguments
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    ended = subprocess.run(pinned, cwd=ROOT, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        raise SystemExit(f"{arguments[0]} ended with {ended.returncode}:\n{ended.stderr}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return ended.stdout, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def from_latencies(latencies_ms: Sequence[float], cpu_s: float) -> Seen:
+    cuts = statistics.quantiles(latencies_ms, n=100)
+    return Seen(len(latencies_ms), cuts[49], cuts[98], cpu_s)
+
+
+def ours(asked: argparse.Namespace) -> Seen:
+    host, _, path = asked.url.removeprefix("http://").partition("/")
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder) / "load.json"
+        arguments = [
+            *(sys.executable, "-P", "-m", "locust", "-f", "locustfiles/http.py", "Latency"),
+            *("--headless", "--only-summary", "--loglevel", "ERROR", "--host", f"http://{host}"),
+            *("--path", f"/{path}", "--rps", str(asked.rate), "-t", f"{asked.seconds}s"),
+            *("--connection", asked.connection, "--result-json", str(result)),
+        ]
+        _, cpu_s = output(arguments, asked.cpu)
+        load = json.loads(result.read_text())
+    latency, lag = (HdrHistogram.decode(load[key]) for key in ("latency_us", "lag_us"))
+    figures = [
+        histogram.get_value_at_percentile(percentile) / 1000
+        for histogram in (latency, lag)
+        for percentile in (50, 99)
+    ]
+    return Seen(load["ok"], *figures[:2], cpu_s, *figures[2:])
+
+
+def hey(asked: argparse.Namespace) -> Seen:
+    keepalive = ["-disable-keepalive"] if asked.connection == "close" else []
+    rate = ["-c", str(CLIENTS), "-q", f"{asked.rate / CLIENTS:g}"]
+    arguments = ["hey", "-o", "csv", "-z", f"{asked.seconds}s", *rate, *keepalive, asked.url]
+    text, cpu_s = output(arguments, asked.cpu)
+    rows = csv.DictReader(text.splitlines())
+    return from_latencies([float(row["response-time"]) * 1000 for row in rows], cpu_s)
+
+
+def h2load(asked: argparse.Namespace) -> Seen:
+    with tempfile.NamedTemporaryFile("r") as log:
+        rate = ["-c", str(CLIENTS), "--rps", f"{asked.rate / CLIENTS:g}"]
+        arguments = ["h2load", "--h1", "-D", str(asked.seconds), *rate, "--log-file", log.name]
+        _, cpu_s = output([*arguments, asked.url], asked.cpu)
+        latencies_us = [float(line.split("\t")[2]) for line in log]
+    return from_latencies([latency / 1000 for latency in latencies_us], cpu_s)
+
+
+GENERATORS: dict[str, dict[str, Callable[[argparse.Namespace], Seen]]] = {
+    "close": {"this driver": ours, "hey": hey},
+    "keepalive": {"this driver": ours, "hey": hey, "h2load": h2load},
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("url")
+    parser.add_argument("--connection", choices=list(GENERATORS), default="close")
+    parser.add_argument("--rate", type=float, default=300)
+    parser.add_argument("--seconds", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--cpu", type=int, help="the processor of the generators")
+    asked = parser.parse_args()
+    write = sys.stdout.write
+    write("round  generator    requests  p50 ms  p99 ms  lag p50  lag p99  cpu s\n")
+    for number in range(1, asked.rounds + 1):
+        generators = list(GENERATORS[asked.connection].items())
+        random.shuffle(generators)
+        for name, generator in generators:
+            seen = generator(asked)
+            lags = [f"{lag:8.3f}" if lag is not None else "       –" for lag in seen[4:]]
+            write(
+                f"{number:5}  {name:11}  {seen.requests:8}  {seen.p50_ms:6.3f}  {seen.p99_ms:6.3f}"
+                f" {lags[0]} {lags[1]}  {seen.cpu_s:5.2f}\n"
+            )
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
