@@ -124,9 +124,9 @@ def configuration(
 ) -> dict[str, str]:
     """Return file name -> text: all that runs ``variant`` on another machine, values filled in.
 
-    The supervisord.conf is complete by itself. ``%(here)s``, the folder it lies in, is left for
-    supervisord: that is the project's root wherever it is copied to. ``path`` is where the
-    servers' programs are.
+    The supervisord.conf comes first and names the others, if there are any. ``%(here)s``, the
+    folder it lies in, is left for supervisord: that is the project's root wherever it is copied
+    to. ``path`` is where the servers' programs are.
     """
     values = environment(variant, redis_url=redis_url, root="%(here)s")
     head, files = _without_include((ROOT / "supervisord.conf").read_text())
@@ -138,7 +138,10 @@ def configuration(
         "; A secret key of your own belongs where DJANGO_SECRET_KEY is.\n\n"
     )
     text = body.replace("[supervisord]\n", f"[supervisord]\n{_for_children(values, path)}", 1)
-    return {"supervisord.conf": banner + text}
+    beside = re.findall(r"--config (\S+)", text)
+    return {"supervisord.conf": banner + text} | {
+        name: (ROOT / name).read_text() for name in beside
+    }
 
 
 def _without_include(text: str) -> tuple[str, str]:

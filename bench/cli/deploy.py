@@ -72,8 +72,9 @@ def show(variant: Variant) -> None:
     """
     path = supervise.search_path_for_others(variant)
     files = configuration(variant, redis_url=os.environ.get("REDIS_URL"), path=path)
-    for text in files.values():
-        click.echo(text, nl=False)
+    click.echo(files.pop("supervisord.conf"), nl=False)
+    for name in files:
+        click.echo(f"it needs {name} of this project beside it", err=True)
 
 
 @click.command()

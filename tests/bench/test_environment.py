@@ -74,8 +74,8 @@ def test_environment_starts_a_redis_where_the_one_named_is_its_own():
 
 
 @each_variant
-def test_configuration_is_one_file_with_every_value_filled_in(variant):
-    (text,) = configuration(variant).values()
+def test_configuration_has_every_value_filled_in(variant):
+    text = configuration(variant)["supervisord.conf"]
     assert set(re.findall(r"%\((\w+)\)[sd]", text)) <= {
         "here",
         "program_name",
@@ -85,6 +85,13 @@ def test_configuration_is_one_file_with_every_value_filled_in(variant):
     assert "[include]" not in text
     assert "DEPLOY_" not in text
     assert str(ROOT) not in text
+
+
+def test_configuration_has_the_files_that_its_commands_name():
+    files = configuration(resolve("gunicorn-asgi-redis"))
+    assert list(files) == ["supervisord.conf", "supervisor/gunicorn_asgi.py"]
+    assert "--config supervisor/gunicorn_asgi.py" in files["supervisord.conf"]
+    assert list(configuration(resolve("daphne-ipc"))) == ["supervisord.conf"]
 
 
 @each_variant
