@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from random import Random
 
 from bench.errors import BadInput
+from bench.gates import SUCCESSES_FOR_P99
 from bench.variants import CONTROL, HEADLINE, Variant
 from bench.workloads import FULL, QUICK, Workload, resolve
 
@@ -101,6 +103,7 @@ def plan(
         budget_s=None if kind == "full" or asked_for else QUICK_BUDGET_S,
     )
     _refuse_idle_tests(planned)
+    _refuse_too_short(planned)
     return planned
 
 
@@ -126,3 +129,14 @@ def _refuse_idle_tests(planned: Plan) -> None:
             names = ", ".join(arm.name for arm in planned.arms)
             missing = "a worker" if test.needs_worker else "an ASGI server"
             raise BadInput(f"{test.test} runs on none of {names}: add a variant with {missing}")
+
+
+def _refuse_too_short(planned: Plan) -> None:
+    """Raise ``BadInput`` where a test is so short that a gate would discard every attempt."""
+    for test in planned.tests:
+        if test.rate_rps and test.rate_rps * planned.seconds[test.test] < SUCCESSES_FOR_P99:
+            least_s = ceil(SUCCESSES_FOR_P99 / test.rate_rps)
+            raise BadInput(
+                f"--seconds {planned.seconds[test.test]:g} is too short for a 99th percentile of "
+                f"{test.test}: give {least_s} or more"
+            )

@@ -93,8 +93,12 @@ def line(sample: Sample) -> str:
     place = f"{sample.round:>2} {sample.test:<13} {sample.arm:<20}"
     if sample.failure is not None:
         return f"{place} [red]failed[/]: {escape(sample.failure)}"
-    against = [escape(gate.reason) for gate in sample.gates if not (gate.ok or gate.advisory)]
-    verdict = f"[yellow]does not count[/]: {'; '.join(against)}" if against else "[green]ok[/]"
+    against = [
+        f"{gate.name} {quantity(gate.measured, gate.unit)}"
+        for gate in sample.gates
+        if not (gate.ok or gate.advisory)
+    ]
+    verdict = f"[yellow]discarded[/]: {', '.join(against)}" if against else "[green]ok[/]"
     return f"{place} {_figures(sample)}  {verdict}"
 
 

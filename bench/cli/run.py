@@ -32,7 +32,7 @@ INTERRUPTED = 130
 
 
 class Interrupted(KeyboardInterrupt):
-    """Somebody has asked us to stop: by Ctrl-C, or by SIGTERM."""
+    """Somebody has asked us to stop: by Ctrl-C, by SIGTERM, or by closing the terminal."""
 
 
 def _names(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str, ...]:
@@ -145,8 +145,8 @@ def _show(ledger: Ledger, console: Console) -> Summary:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Raise ``Interrupted`` on the first SIGINT or SIGTERM; let nothing disturb the clearing up."""
-    signals = (signal.SIGINT, signal.SIGTERM)
+    """Raise ``Interrupted`` on the first request to stop; let no other disturb the clearing up."""
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def interrupt(_: int, __: FrameType | None) -> None:
         for one in signals:

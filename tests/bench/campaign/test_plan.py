@@ -77,6 +77,7 @@ def test_what_was_asked_for_takes_the_time_it_takes() -> None:
     [
         ({"rounds": 0}, "--rounds 0 measures nothing"),
         ({"seconds": -3}, "--seconds -3 measures nothing"),
+        ({"seconds": 2}, "--seconds 2 is too short for a 99th percentile of latency: give 4"),
         ({"tests": ("latncy",)}, "did you mean latency"),
         (
             {"tests": ("relay",), "variants": [VARIANTS["gunicorn"]]},

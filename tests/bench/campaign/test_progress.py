@@ -8,7 +8,7 @@ from bench.plan import plan
 from bench.progress import duration, line, watching
 from bench.records import Gate, Sample
 
-STOLEN = Gate("steal", ok=False, measured=0.5, limit=0.02, unit="cores", reason="0.5 [stolen]")
+STOLEN = Gate("steal", ok=False, measured=0.5, limit=0.02, unit="cores", reason="stolen")
 
 
 def shown(markup: str) -> str:
@@ -27,7 +27,7 @@ def test_line_shows_the_headline_figures(make_sample: Callable[..., Sample]) -> 
 
 
 def test_line_of_a_discard_says_why(make_sample: Callable[..., Sample]) -> None:
-    assert "does not count: 0.5 [stolen]" in shown(line(make_sample(gates=(STOLEN,))))
+    assert "discarded: steal 0.50 cores" in shown(line(make_sample(gates=(STOLEN,))))
 
 
 def test_line_of_a_failure_says_why(make_sample: Callable[..., Sample]) -> None:

@@ -56,7 +56,9 @@ def test_versions_are_those_of_the_pins() -> None:
         if "==" in line
     )
     found = provenance.versions()
-    assert {name: found[name] for name in pins} == pins
+    assert {"Django", "channels", "locust"} <= found.keys()
+    assert "pytest" not in found
+    assert all(found[name] == version for name, version in pins.items() if name in found)
 
 
 def test_commit_is_missing_outside_of_a_work_tree(
