@@ -1,6 +1,7 @@
 """One arm under one test: the figures of its valid rounds, and what had to be left out."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from statistics import median
@@ -90,6 +91,7 @@ class Cell:
     series: tuple[Bucket5s, ...]
     strip: tuple[Second, ...]
     steps: tuple[Step, ...]
+    remarks: Mapping[str, int]  # what valid rounds say against their figure's name, and how often
 
     def median(self, figure: str) -> float | None:
         return self.spreads[figure].median if figure in self.spreads else None
@@ -113,7 +115,17 @@ def cell_of(samples: Sequence[Sample]) -> Cell:
         series=_series(loads),
         strip=tuple(second for sample in samples for second in _seconds(sample)),
         steps=tuple(step for load in loads for step in load.steps),
+        remarks=Counter(remark for sample in valid for remark in _remarks(sample)),
     )
+
+
+def _remarks(sample: Sample) -> Iterator[str]:
+    """Yield each advisory gate that ``sample`` missed, and what the generator warned of.
+
+    By their names, because the reasons carry figures and would hardly ever be counted together.
+    """
+    yield from (gate.name for gate in sample.gates if gate.advisory and not gate.ok)
+    yield from sample.load.warnings if sample.load else ()
 
 
 def _counted(samples: Sequence[Sample]) -> list[Sample]:

@@ -63,7 +63,7 @@ def ratios(summary: Summary) -> Drawing | None:
         f"The ratio to {summary.campaign.control} in the same round; the bar is the {span}. "
         + ("" if summary.quick else "A bar across 1, the dashed line, tells no difference."),
         stacked(panels),
-        reserve_px=8,
+        reserve_px=24,
     )
 
 
@@ -295,7 +295,7 @@ def cpu_per_request(summary: Summary) -> Drawing | None:
         "User time in full colour, system time pale, over all processes of a deployment, workers "
         "and Redis included.",
         stacked([_cpu_panel(summary, *group, most, last) for group, last in _marking_last(groups)]),
-        reserve_px=8,
+        reserve_px=24,
     )
 
 

@@ -4,6 +4,7 @@ A quick campaign has no intervals, so it says what it saw and concludes nothing.
 """
 
 from collections.abc import Iterable
+from math import prod
 
 from bench.findings import bounds, extent, times, title
 from bench.summary import Ratio, Summary
@@ -62,13 +63,19 @@ def caution(summary: Summary) -> str | None:
     if summary.alarms:
         worst = "; ".join(_alarm(ratio) for ratio in summary.alarms)
         return (
-            f"The control differs from itself: {worst}. "
-            "Something other than the deployments made a difference, so small ratios mean nothing "
-            "here, and the campaign should be run again."
+            f"The control differs from itself: {worst}. Of {len(summary.twin_ratios)} such "
+            f"intervals, chance alone leaves 1 outside of one or more in {_chance(summary):.0%} of "
+            "campaigns. If it was not chance, something other than the deployments made a "
+            "difference, and small ratios mean nothing here."
         )
     if summary.campaign.finished is None:
         return "The campaign was interrupted: it holds fewer rounds than it set out to."
     return None
+
+
+def _chance(summary: Summary) -> float:
+    """Return how often an honest A/A pair raises an alarm, were its intervals independent."""
+    return 1 - prod(ratio.interval.confidence for ratio in summary.twin_ratios if ratio.interval)
 
 
 def _alarm(ratio: Ratio) -> str:

@@ -1,5 +1,6 @@
 """The verdict table as data, which the terminal, the README and the page print their own way."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +12,10 @@ from bench.workloads import WORKLOADS
 
 Tone = Literal["better", "worse", "same", "unknown"]
 MISSING = "–"
+# What it means to have missed an advisory gate.
+_ADVISORY = {
+    "capacity": "the server did not use the processor it was given, so this is no capacity"
+}
 
 
 @dataclass(frozen=True)
@@ -42,15 +47,30 @@ class Section:
     title: str
     figures: tuple[Figure, ...]
     rows: tuple[Row, ...]
+    remarks: tuple[str, ...]
 
 
 def sections(summary: Summary) -> tuple[Section, ...]:
     """Return the verdict of every test that somebody was put to."""
     return tuple(
-        Section(test, title(test), summary.verdicts(test), _rows(summary, test))
+        Section(
+            test,
+            title(test),
+            summary.verdicts(test),
+            _rows(summary, test),
+            tuple(_remarks(summary, test)),
+        )
         for test in summary.campaign.tests
         if any(cell.test == test for cell in summary.cells)
     )
+
+
+def _remarks(summary: Summary, test: str) -> Iterator[str]:
+    for cell in summary.cells:
+        if cell.test == test:
+            for remark, count in cell.remarks.items():
+                meaning = _ADVISORY.get(remark, remark)
+                yield f"{cell.arm}, {count} of {cell.valid} valid rounds: {meaning}"
 
 
 def title(test: str) -> str:

@@ -226,6 +226,8 @@ def raw_figures(summary: Summary) -> dict[str, Any]:
 
 def _write_pictures(drawings: tuple[Drawing, ...], folder: Path) -> None:
     folder.mkdir(exist_ok=True)
+    for stale in (*folder.glob("*.png"), *folder.glob("*.svg")):
+        stale.unlink()  # of a report that had more to draw
     for drawing in drawings:
         (folder / f"{drawing.name}.png").write_bytes(png(drawing, LIGHT))
         (folder / f"{drawing.name}.svg").write_text(svg(drawing, LIGHT))

@@ -213,7 +213,7 @@ def _discards(samples: Sequence[Sample]) -> list[Discard]:
             sample.test,
             sample.round,
             sample.attempt,
-            {gate.name: gate.reason for gate in sample.gates if not gate.ok},
+            {gate.name: gate.reason for gate in sample.gates if not (gate.ok or gate.advisory)},
         )
         for sample in samples
         if discarded(sample)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import altair
@@ -56,7 +57,7 @@ class Drawing:
     chart: altair.TopLevelMixin
     reserve_px: int = 0
 
-    @property
+    @cached_property
     def spec(self) -> Spec:
         """The chart as Vega-Lite, its data inside, without title and theme."""
         with altair.data_transformers.enable(max_rows=None):

@@ -6,6 +6,7 @@ from that. One campaign is built once a session, because frozen records cannot b
 
 from dataclasses import dataclass, replace
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 from hdrh.histogram import HdrHistogram
@@ -89,7 +90,7 @@ def load(random, variant, test, duration_s, drift=1.0):
         error_kinds={},
         latency_us=encode(drawn),
         error_latency_us=encode([]),
-        lag_us=encode(random.uniform(40, 110) for _ in range(200)),
+        lag_us=encode(random.uniform(40, 110) for _ in range(200 if workload.rate_rps else 0)),
         inflight_mean=rps * centre_us / 1e6,
         buckets=tuple(
             bucket(second, count, drawn[400 * second : 400 * (second + 1)])
@@ -179,10 +180,6 @@ def failed(good, log_tail=HOSTILE):
     )
 
 
-def factors(variant):
-    return variant.factors()
-
-
 def campaign_of(kind="full", rounds=10, tests=("latency", "throughput", "relay_latency", "relay")):
     control = HEADLINE[0]
     return Campaign(
@@ -209,7 +206,7 @@ def campaign_of(kind="full", rounds=10, tests=("latency", "throughput", "relay_l
         },
         provenance={
             "commit": "0123abc",
-            "versions": {"django": "5.2.19", "channels": "4.3.2", "daphne": "4.2.3"},
+            "versions": {"python": "3.11.7", "Django": "5.2.19", "daphne": "4.2.3"},
             "machine": {"cpu": "Imaginary CPU 3000", "cores": 2, "memory_gb": 8, "kernel": "6.1"},
             "command": ["python", "-m", "bench", "run"],
         },
@@ -236,19 +233,17 @@ def samples_of(campaign, seed=20160906, duration_s=10, drift=None):
     ]
 
 
+def pick(samples, arm, test, round_=1):
+    return next(s for s in samples if (s.arm, s.test, s.round) == (arm, test, round_))
+
+
 def spoil(samples):
     """Discard one attempt and repeat it, discard one cell of one round, and fail another."""
-    first = next(s for s in samples if s.arm == "daphne-redis" and s.test == "latency")
-    lost = next(s for s in samples if s.arm == "daphne-redis" and s.test == "relay" and s.round == 2)
-    broken = next(s for s in samples if s.arm == "daphne-ipc" and s.test == "relay" and s.round == 3)
-    kept = [s for s in samples if s not in (first, lost, broken)]
-    return [
-        *kept,
-        invalid(first),
-        replace(first, attempt=2),
-        invalid(lost),
-        failed(broken),
-    ]
+    first = pick(samples, "daphne-redis", "latency")
+    gone = pick(samples, "daphne-redis", "relay", 2)
+    broken = pick(samples, "daphne-ipc", "relay", 3)
+    kept = [s for s in samples if s not in (first, gone, broken)]
+    return [*kept, invalid(first), replace(first, attempt=2), invalid(gone), failed(broken)]
 
 
 @dataclass(frozen=True)
@@ -285,6 +280,14 @@ def quick():
 
 
 @pytest.fixture(scope="session")
-def canned():
-    """The generator itself: ``canned(campaign, samples)``, with its parts as attributes."""
-    return Canned
+def make():
+    """The generator itself, for a campaign that only one test needs."""
+    return SimpleNamespace(
+        campaign=campaign_of,
+        samples=samples_of,
+        canned=Canned,
+        pick=pick,
+        invalid=invalid,
+        failed=failed,
+        hostile=HOSTILE,
+    )
