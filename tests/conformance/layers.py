@@ -54,7 +54,7 @@ REDIS = Subject(
     breaks={
         "test_channel_full_is_an_attribute": NOT_ATTRIBUTES,
         "test_message_too_large_is_an_attribute": NOT_ATTRIBUTES,
-        "test_group_members_do_not_share_a_message": "members in one process get one and the same dict",
+        "test_group_members_do_not_share_a_message": "members in one process get one dict",
         "test_accepted_messages_are_not_dropped": (
             "a neighbour's receive() moves them into a buffer that drops its oldest"
         ),

@@ -1,0 +1,1 @@
+"""Channel layers measured by themselves: ``python -m bench layers``."""

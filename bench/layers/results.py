@@ -1,0 +1,117 @@
+"""What a run leaves behind, and the medians and ratios that it supports. Pure but for the files."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from bench.errors import BadInput
+from bench.intervals import Interval, ratio_interval
+from bench.layers.cell import Cell
+from bench.layers.measures import MEASURES
+
+SCHEMA = 1
+INTERVAL_ROUNDS = 10  # fewer rounds give medians and ranges, and no interval
+CPU = "cpu_us_per_message"
+
+
+@dataclass(frozen=True)
+class Results:
+    """``layers.json``: every sample by round, and how they were taken."""
+
+    started: str  # ISO 8601, UTC
+    finished: str | None  # None: it was interrupted
+    rounds: int
+    duration_s: float
+    cells: tuple[Cell, ...]
+    provenance: dict[str, Any]
+    schema: int = SCHEMA
+
+    @property
+    def quick(self) -> bool:
+        return self.rounds < INTERVAL_ROUNDS
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The median of rounds, with the least and the greatest of them."""
+
+    median: float
+    low: float
+    high: float
+    rounds: int
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """How many times better one peer is than another, by rounds; ``interval`` from 10 rounds on."""
+
+    spread: Spread
+    interval: Interval | None
+
+
+def values(results: Results, measure: str, peer: str, figure: str) -> dict[int, float]:
+    """Return ``figure`` of each round that has it."""
+    found = {}
+    for cell in results.cells:
+        if (cell.measure, cell.peer) == (measure, peer):
+            value = cell.cpu_us_per_message if figure == CPU else cell.figures.get(figure)
+            if value is not None:
+                found[cell.round] = value
+    return found
+
+
+def spread(numbers: Sequence[float]) -> Spread | None:
+    if not numbers:
+        return None
+    return Spread(median(numbers), min(numbers), max(numbers), len(numbers))
+
+
+def ratio(
+    results: Results, measure: str, peers: tuple[str, str], figure: str | None = None
+) -> Ratio | None:
+    """Return the first peer's ``figure`` over the second's, round by round; None without both."""
+    figure = figure or MEASURES[measure].figure
+    first, second = (values(results, measure, peer, figure) for peer in peers)
+    ratios = [first[number] / second[number] for number in first if second.get(number)]
+    found = spread(ratios)
+    if found is None:
+        return None
+    enough = len(ratios) >= INTERVAL_ROUNDS and min(ratios) > 0
+    return Ratio(found, ratio_interval(ratios) if enough else None)
+
+
+def losses(results: Results, measure: str, peer: str) -> tuple[int, int, int] | None:
+    """Return what was sent, lost and received twice over all rounds; None where nothing counts."""
+    cells = [
+        cell
+        for cell in results.cells
+        if (cell.measure, cell.peer) == (measure, peer) and cell.sent is not None
+    ]
+    if not cells:
+        return None
+    return (
+        sum(cell.sent or 0 for cell in cells),
+        sum(cell.lost or 0 for cell in cells),
+        sum(cell.duplicates or 0 for cell in cells),
+    )
+
+
+def write(results: Results, folder: Path) -> Path:
+    """Write ``layers.json`` in one step: a reader never sees half a file."""
+    path = folder / "layers.json"
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(asdict(results), indent=1) + "\n")
+    partial.replace(path)
+    return path
+
+
+def read(folder: Path) -> Results:
+    """Return the results in ``folder``; raise ``BadInput`` where it holds none."""
+    path = folder / "layers.json"
+    if not path.is_file():
+        raise BadInput(f"{folder} is not a results folder of `bench layers`: no layers.json")
+    data = json.loads(path.read_text())
+    return Results(**{**data, "cells": tuple(Cell(**cell) for cell in data["cells"])})
