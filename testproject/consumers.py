@@ -2,8 +2,6 @@
 
 import os
 
-from channels.consumer import get_handler_name
-from channels.exceptions import StopConsumer
 from channels.generic.http import AsyncHttpConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
@@ -37,29 +35,24 @@ class HelloConsumer(AsyncHttpConsumer):
 class RelayConsumer(AsyncHttpConsumer):
     """Has a worker run Django: ``/relay/<path>`` is the view of ``/<path>``, seen below /relay."""
 
-    # Not a configured alias: the relay has one reply channel for all requests.
-    channel_layer_alias = "none"
-    size = 0  # bytes of body so far
+    async def __call__(self, scope, receive, send):
+        """Read the request and handle it, without the tasks that wait for anything else.
 
-    async def dispatch(self, message):
-        """Call the handler. No database here, so no connection to close in another thread."""
-        await getattr(self, get_handler_name(message))(message)
-
-    async def http_request(self, message):
-        self.size += len(message.get("body", b""))
-        if self.size > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
-            await self.send_error(relay.TooLarge("The request's body is too large to be relayed."))
-            raise StopConsumer
-        await super().http_request(message)
+        A consumer is an ASGI application. The inherited one also waits for messages on a channel
+        of its own, and tidies database connections up in another thread; this one has neither.
+        """
+        self.scope, self.base_send = scope, send
+        try:
+            await self.handle(await read_body(receive, settings.DATA_UPLOAD_MAX_MEMORY_SIZE))
+        except relay.RelayError as error:
+            await self.send_error(error)
+        except Disconnected:
+            pass  # nobody is left to answer
 
     async def handle(self, body):
         request = http_message.request_message(self.scope, "/relay", body)
-        try:
-            reply = await relay.current().call("http", request)
-        except relay.RelayError as error:
-            await self.send_error(error)
-        else:
-            await self.send_reply(reply["content"], reply["worker_pid"])
+        reply = await relay.current().call("http", request)
+        await self.send_reply(reply["content"], reply["worker_pid"])
 
     async def send_reply(self, content, worker_pid):
         headers = http_message.response_headers(content)
@@ -69,6 +62,25 @@ class RelayConsumer(AsyncHttpConsumer):
     async def send_error(self, error):
         headers = [(b"Content-Type", b"text/plain"), server_pid()]
         await self.send_response(error.status, f"{error}\n".encode(), headers=headers)
+
+
+class Disconnected(Exception):  # noqa: N818 - it is none
+    """The client has gone before its request was complete."""
+
+
+async def read_body(receive, limit):
+    """Return the request's body; raise ``TooLarge`` beyond ``limit`` bytes."""
+    parts, size, more = [], 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Disconnected
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if limit is not None and size > limit:
+            raise relay.TooLarge("The request's body is too large to be relayed.")
+        more = message.get("more_body", False)
+    return b"".join(parts)
 
 
 class EchoConsumer(AsyncWebsocketConsumer):

@@ -16,4 +16,4 @@ websocket_routes = [
     re_path(r"", consumers.NoSuchSocket.as_asgi()),
 ]
 
-channel_routes = {relay.CHANNEL: worker.RelayWorker.as_asgi()}
+channel_routes = {relay.CHANNEL: worker.relay_worker}

@@ -1,20 +1,20 @@
 """The relay, at the worker: what ``python manage.py runworker relay`` runs.
 
 The worker is to the channel layer what a WSGI server is to a socket: it takes requests off it,
-runs Django's own handler, and puts the replies back.
+runs Django's own handler, and puts the replies back. Django runs in one thread of its own, because
+database access and most middleware are sync; what comes in meanwhile waits in a queue, and the
+thread goes from one request to the next without asking the event loop.
 """
 
 import asyncio
 import logging
 import os
 import time
-from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any, NamedTuple
+from queue import SimpleQueue
+from typing import Any
 
-from asgiref.sync import sync_to_async
-from channels.consumer import AsyncConsumer
 from channels.exceptions import ChannelFull, MessageTooLarge
 from channels.layers import get_channel_layer
 from django.core.wsgi import get_wsgi_application
@@ -23,11 +23,13 @@ from testproject import http_message
 
 logger = logging.getLogger(__name__)
 
-# Replies leave when the requests of a burst are done, or after this long: a slow view must not
-# hold back the replies of those before it.
+# Replies leave when a message's requests are done, or after this long: a slow view must not hold
+# back the replies of those before it.
 SLICE_S = 0.002
 # How many recent messages are remembered, to know one that the layer delivers again.
 REMEMBERED = 1_000
+
+Reply = tuple[int, Any]  # number, content
 
 # Made at the first request: a server imports this module too, for the routing.
 django_application = cache(get_wsgi_application)
@@ -44,102 +46,96 @@ def echo(content: str | bytes) -> str | bytes:
 HANDLERS: dict[str, Callable[[Any], Any]] = {"http": run_django, "echo": echo}
 
 
-Reply = tuple[int, Any]  # number, content
+async def relay_worker(scope: dict[str, Any], receive: Any, send: Any) -> None:
+    """An ASGI application for the channel ``relay``; ``runworker`` keeps one instance of it."""
+    await Worker(get_channel_layer()).serve(receive)
 
 
-class Job(NamedTuple):
-    """One request, as it waits for the thread that runs Django."""
+class Worker:
+    """Takes messages of requests, and sends each back as one or more messages of replies."""
 
-    reply_to: str
-    expires_at: float  # seconds since the epoch: other machines' clocks count too
-    number: int
-    kind: str
-    content: Any
+    def __init__(self, layer: Any) -> None:
+        self._layer = layer
+        self._todo: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
+        self._done: asyncio.Queue[tuple[str, list[Reply]]] = asyncio.Queue()
+        self._seen: dict[tuple[str, int], None] = {}  # in order, the oldest first
 
+    async def serve(self, receive: Callable[[], Any]) -> None:
+        """Serve what ``receive`` returns, until cancelled."""
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(asyncio.to_thread(self._work, loop))
+                group.create_task(self._send_replies())
+                while True:
+                    message = await receive()
+                    if self._is_new(message):
+                        self._todo.put(message)
+        finally:
+            self._todo.put(None)  # the thread cannot be cancelled
 
-class RelayWorker(AsyncConsumer):
-    """Takes requests as they come, and runs what has gathered in one go, in Django's thread.
-
-    ``runworker`` keeps one instance for the channel. A hop to the thread and back costs as much
-    as a small view, so it is made once for all the requests at hand.
-    """
-
-    # Not a configured alias: the consumer listens to the worker's channel only, not to its own.
-    channel_layer_alias = "none"
-
-    def __init__(self) -> None:
-        self.layer = get_channel_layer()
-        self.jobs: deque[Job] = deque()
-        self.seen: dict[tuple[str, int], None] = {}  # in order, the oldest first
-        self.runner: asyncio.Task[None] | None = None
-
-    async def dispatch(self, message: dict[str, Any]) -> None:
-        """Take a message. Database connections are left to Django's handler, in its thread."""
-        if self.is_new(message):
-            head = message["reply_to"], message["expires_at"]
-            self.jobs.extend(Job(*head, *request) for request in message["requests"])
-        if self.runner is None or self.runner.done():
-            self.runner = asyncio.create_task(self.run())
-
-    def is_new(self, message: dict[str, Any]) -> bool:
+    def _is_new(self, message: dict[str, Any]) -> bool:
         """Whether the layer delivers ``message`` for the first time."""
         mark = message["reply_to"], message["requests"][0][0]
-        if mark in self.seen:
+        if mark in self._seen:
             return False
-        self.seen[mark] = None
-        if len(self.seen) > REMEMBERED:
-            del self.seen[next(iter(self.seen))]
+        self._seen[mark] = None
+        if len(self._seen) > REMEMBERED:
+            del self._seen[next(iter(self._seen))]
         return True
 
-    async def run(self) -> None:
-        """Run the jobs at hand, and those that come in meanwhile, until there are none."""
-        while self.jobs:
-            for reply_to, replies in (await sync_to_async(work)(self.jobs)).items():
-                await self.reply(reply_to, replies)
+    def _work(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Run the requests, one after the other, in this thread."""
+        while (message := self._todo.get()) is not None:
+            for replies in answered(message):
+                loop.call_soon_threadsafe(self._done.put_nowait, (message["reply_to"], replies))
 
-    async def reply(self, reply_to: str, replies: list[Reply]) -> None:
+    async def _send_replies(self) -> None:
+        while True:
+            await self._reply(*await self._done.get())
+
+    async def _reply(self, reply_to: str, replies: list[Reply]) -> None:
         message = {"type": "relay.replies", "worker_pid": os.getpid(), "replies": replies}
         try:
-            await self.layer.send(reply_to, message)
+            await self._layer.send(reply_to, message)
         except MessageTooLarge:
-            await self.reply_apart(reply_to, replies)
+            await self._reply_apart(reply_to, replies)
         except ChannelFull:
             logger.warning("%d replies dropped: the server does not take them", len(replies))
 
-    async def reply_apart(self, reply_to: str, replies: list[Reply]) -> None:
+    async def _reply_apart(self, reply_to: str, replies: list[Reply]) -> None:
         """Send what was too large as one message in one message each, or say that it is."""
-        if len(replies) == 1:
-            logger.error("A reply is too large for the channel layer")
-            replies = [(replies[0][0], None)]
-            await self.reply(reply_to, replies)
+        if len(replies) > 1:
+            for reply in replies:
+                await self._reply(reply_to, [reply])
         else:
-            for one in replies:
-                await self.reply(reply_to, [one])
+            logger.error("A reply is too large for the channel layer")
+            await self._reply(reply_to, [(replies[0][0], None)])
 
 
-def work(jobs: deque[Job]) -> dict[str, list[Reply]]:
-    """Take jobs off the left for about a slice of time; return the replies by reply channel.
+def answered(message: dict[str, Any]) -> Iterator[list[Reply]]:
+    """Run the requests in ``message``; yield their replies, after every slice of time.
 
     A request that nobody waits for any more is not run.
     """
-    replies = defaultdict(list)
-    expired = 0
+    replies: list[Reply] = []
     until = time.perf_counter() + SLICE_S
-    while jobs and (not replies or time.perf_counter() < until):
-        job = jobs.popleft()
-        if job.expires_at < time.time():
-            expired += 1
-        else:
-            replies[job.reply_to].append((job.number, answer(job)))
-    if expired:
-        logger.warning("%d requests came too late and were not run", expired)
-    return replies
+    for number, kind, content in message["requests"]:
+        if time.time() > message["expires_at"]:
+            logger.warning("A request came too late and was not run")
+            continue
+        replies.append((number, answer(kind, content)))
+        if time.perf_counter() > until:
+            yield replies
+            replies, until = [], time.perf_counter() + SLICE_S
+    if replies:
+        yield replies
 
 
-def answer(job: Job) -> Any:
+def answer(kind: str, content: Any) -> Any:
     """Return the reply's content; ``None`` where there is none, and the log says why."""
     try:
-        return HANDLERS[job.kind](job.content)
+        return HANDLERS[kind](content)
     except Exception:
-        logger.exception("A relayed request of kind %r failed", job.kind)
+        logger.exception("A relayed request of kind %r failed", kind)
         return None
