@@ -85,7 +85,7 @@ def test_facts_are_read_from_this_machine(monkeypatch):
     facts = check.read()
     assert facts.files_hard >= facts.files_soft > 0
     assert facts.cores >= 1
-    assert facts.missing == {}
+    assert facts.steal is None or 0 <= facts.steal <= 1
 
 
 @pytest.mark.parametrize(("facts", "code"), [(GOOD, 0), (replace(GOOD, files_hard=1024), 1)])

@@ -1,14 +1,28 @@
 """Variants that really run, under the project's own supervisord, one after the other."""
 
+import shutil
+
 import pytest
 
 from bench.supervise import deployed
-from bench.variants import VARIANTS
-
-TODAY = [variant for variant in VARIANTS.values() if variant.stack == "today"]
+from bench.variants import LAYERS, VARIANTS
 
 
-@pytest.fixture(scope="module", params=TODAY, ids=lambda variant: variant.name)
+def pytest_runtest_setup(item):
+    """Skip, and say so, what needs a Redis server where there is none."""
+    if item.get_closest_marker("redis") and shutil.which("redis-server") is None:
+        pytest.skip("redis-server is missing: apt-get install redis-server")
+
+
+def parameter(variant):
+    marks = [pytest.mark.redis] if LAYERS[variant.layer].service == "redis" else []
+    return pytest.param(variant, marks=marks, id=variant.name)
+
+
+TODAY = [parameter(variant) for variant in VARIANTS.values() if variant.stack == "today"]
+
+
+@pytest.fixture(scope="module", params=TODAY)
 def deployment(request):
     """Each variant in turn, ready; all tests of a module see it before the next one starts."""
     with deployed(request.param) as running:

@@ -97,7 +97,13 @@ def test_supervisord_without_the_environment_says_where_to_get_it(environ):
 
 
 @pytest.mark.parametrize(
-    "name", ["gunicorn", "daphne-redis", "daphne-ipc-x4", "gunicorn-asgi-redis"]
+    "name",
+    [
+        "gunicorn",
+        "daphne-ipc-x4",
+        pytest.param("daphne-redis", marks=pytest.mark.redis),
+        pytest.param("gunicorn-asgi-redis", marks=pytest.mark.redis),
+    ],
 )
 def test_show_prints_a_configuration_that_supervisord_runs(name, bench, environ, tmp_path):
     """In a copy of the project elsewhere: the text knows nothing of where it was made."""
@@ -126,6 +132,7 @@ def test_show_prints_a_configuration_that_supervisord_runs(name, bench, environ,
     assert ports.is_free(ports.APPLICATION)
 
 
+@pytest.mark.redis
 def test_redis_that_is_named_is_used_and_no_other_is_started(bench, tmp_path, start):
     socket = tmp_path / "redis.sock"
     start("redis-server", "--port", "0", "--unixsocket", str(socket), "--save", "")

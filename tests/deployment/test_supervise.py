@@ -42,6 +42,7 @@ def gone(pids):
     return not living({one.pid for one in alive})
 
 
+@pytest.mark.redis
 def test_deployment_is_ready_when_it_is_yielded_and_gone_after():
     with deployed(resolve("daphne-redis")) as deployment:
         pids = tree(deployment.pid)
@@ -65,6 +66,7 @@ def divide_by_zero(pids):
         1 / 0  # noqa: B018 - for its exception
 
 
+@pytest.mark.redis
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_deployment_is_gone_after_its_runner_got(number, start):
     """Ctrl-C lets the runner clean up; after the others supervisord learns that it has gone."""
