@@ -80,6 +80,13 @@ def echo(base_url: str, variant: Variant) -> Iterator[str]:
             yield from _echoes("/ws/echo/", client)
 
 
+def echo_one_by_one(base_url: str, variant: Variant) -> Iterator[str]:
+    """What is left of the same in 2016, where a layer holds 10 messages and no header is ours."""
+    if variant.interface == "asgi":
+        with socket(base_url, "/ws/echo/") as client:
+            yield from _given_back("/ws/echo/", client)
+
+
 def relayed_echo(base_url: str, variant: Variant) -> Iterator[str]:
     """/ws/relay/ does the same by way of a worker, and names it."""
     if variant.has_worker:
@@ -96,7 +103,7 @@ def _header(client: ClientConnection, name: str) -> str:
     return client.response.headers.get(name, "")
 
 
-def _echoes(path: str, client: ClientConnection) -> Iterator[str]:
+def _given_back(path: str, client: ClientConnection) -> Iterator[str]:
     for message in MESSAGES:
         client.send(message)
         try:
@@ -106,6 +113,10 @@ def _echoes(path: str, client: ClientConnection) -> Iterator[str]:
             return
         if reply != message or type(reply) is not type(message):
             yield f"{path} gives back {_named(reply)} for {_named(message)}"
+
+
+def _echoes(path: str, client: ClientConnection) -> Iterator[str]:
+    yield from _given_back(path, client)
     numbers = [str(number) for number in range(100)]
     for number in numbers:
         client.send(number)

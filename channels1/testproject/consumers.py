@@ -1,6 +1,12 @@
-"""The echo socket, in the idiom of Channels 1: a function for each kind of message."""
+"""Consumers in the idiom of Channels 1: a function for each kind of message."""
 
 import channels
+
+
+def http(message):
+    """Answer without Django's views and middleware."""
+    headers = [(b"Content-Type", b"text/plain"), (b"Content-Length", b"2")]
+    message.reply_channel.send({"status": 200, "headers": headers, "content": b"OK"})
 
 
 def connect(message):

@@ -6,8 +6,8 @@ from email.message import Message
 
 import pytest
 from django.test import RequestFactory
-from websockets.sync.client import connect
 
+from bench.contract import violations
 from bench.environment import HOST
 from bench.ports import APPLICATION
 from bench.supervise import deployed
@@ -39,14 +39,13 @@ def test_identity_is_found_out_by_the_process_itself(deployment):
     assert (told["versions"]["channels"], told["versions"]["django"]) == ("1.1.8", "2.2.28")
 
 
-def test_socket_gives_text_and_bytes_back(deployment):
-    if deployment.variant.interface == "wsgi":
-        assert get("/ws/echo/")[0] == 404  # no socket, and no hang
-        return
-    with connect(f"{deployment.websocket_url}/ws/echo/", origin=deployment.base_url) as socket:
-        for message in ("Grüße", b"\x00\xff"):  # Daphne 1.4 sends no empty one
-            socket.send(message)
-            assert socket.recv(timeout=10) == message
+def test_contract_of_2016_holds(deployment):
+    assert violations(deployment.base_url, deployment.variant) == []
+
+
+def test_socket_over_wsgi_is_refused_at_once(deployment):
+    status = get("/ws/echo/")[0]
+    assert status == 404 if deployment.variant.interface == "wsgi" else status >= 400
 
 
 def get(path: str) -> tuple[int, Message, bytes]:
