@@ -100,13 +100,13 @@ def twin(summary: Summary) -> str | None:
 
 def standing(summary: Summary) -> str:
     """Return what kind of evidence this campaign is."""
-    rounds = summary.campaign.rounds
+    rounds = f"{summary.campaign.rounds} round{'s' * (summary.campaign.rounds != 1)}"
     if summary.quick:
         return (
-            f"A quick campaign of {rounds} rounds: medians and ranges, from which nothing is "
+            f"A quick campaign of {rounds}: medians and ranges, from which nothing is "
             "concluded. Intervals need the ten rounds of `make bench-full`."
         )
     return (
-        f"A full campaign of {rounds} rounds. A ratio stands with its 95 % interval; where that "
+        f"A full campaign of {rounds}. A ratio stands with its 95 % interval; where that "
         "contains 1, no difference can be told."
     )

@@ -20,7 +20,10 @@ _ADVISORY = {
 
 @dataclass(frozen=True)
 class Entry:
-    """One figure of one arm, and its ratio to the control's; ``bounds`` is empty without one."""
+    """One figure of one arm, and its ratio to the control's with the ends of its interval.
+
+    The control has neither; a dash is a ratio that could not be taken.
+    """
 
     value: str
     ratio: str
@@ -83,7 +86,7 @@ def title(test: str) -> str:
     if workload.mode == "open":
         return f"{ask} at {workload.rate_rps:.0f}/s"
     if workload.mode == "closed":
-        return f"{ask} from {workload.concurrency} clients"
+        return f"{ask}, {workload.concurrency} clients"
     return f"{ask}, highest rate"
 
 
@@ -108,7 +111,12 @@ def _row(summary: Summary, cell: Cell, figures: tuple[Figure, ...], role: str) -
         arm=cell.arm,
         role=role,
         entries=tuple(
-            _entry(cell, figure, summary.ratio(cell.arm, cell.test, figure.name))
+            _entry(
+                cell,
+                figure,
+                summary.ratio(cell.arm, cell.test, figure.name),
+                cell.arm == summary.campaign.control,
+            )
             for figure in figures
         ),
         rounds=f"{cell.valid}/{summary.campaign.rounds}",
@@ -122,10 +130,10 @@ def lost(cell: Cell) -> str:
     return ", ".join(f"{count} {what}" for count, what in parts if count)
 
 
-def _entry(cell: Cell, figure: Figure, ratio: Ratio | None) -> Entry:
+def _entry(cell: Cell, figure: Figure, ratio: Ratio | None, is_control: bool) -> Entry:
     value = number(cell.median(figure.name))
     if ratio is None:
-        return Entry(value, "", "", "unknown")
+        return Entry(value, "" if is_control else MISSING, "", "unknown")
     return Entry(value, times(ratio.estimate), bounds(ratio), tone(ratio.interval, figure))
 
 
@@ -147,13 +155,15 @@ def times(ratio: float) -> str:
 
 
 def bounds(ratio: Ratio, joint: str = "–") -> str:
-    """Return the interval's ends, or the range over the rounds where there is no interval."""
+    """Return the ends of ``extent`` in words; a single round has none."""
+    if ratio.interval is None and ratio.spread.n == 1:
+        return "1 round"
     low, high = extent(ratio)
     return f"{times(low)}{joint}{times(high)}"
 
 
 def extent(ratio: Ratio) -> tuple[float, float]:
-    """Return the interval's ends, or the range over the rounds where there is no interval."""
+    """Return the ends of ``extent`` in words; a single round has none."""
     if ratio.interval:
         return ratio.interval.low, ratio.interval.high
     return ratio.spread.low, ratio.spread.high

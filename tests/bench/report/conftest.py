@@ -280,6 +280,13 @@ def quick():
 
 
 @pytest.fixture(scope="session")
+def undrawn():
+    """Nothing but failures, so that there is no chart to wait for."""
+    campaign = campaign_of("quick", rounds=1, tests=("latency",))
+    return Canned(campaign, tuple(failed(one) for one in samples_of(campaign, duration_s=2)))
+
+
+@pytest.fixture(scope="session")
 def make():
     """The generator itself, for a campaign that only one test needs."""
     return SimpleNamespace(

@@ -25,7 +25,7 @@ def rows_of(summary, test):
     ("test", "words"),
     [
         ("latency", "GET / at 300/s"),
-        ("relay", "GET /relay/ from 10 clients"),
+        ("relay", "GET /relay/, 10 clients"),
         ("capacity", "GET /, highest rate"),
         ("echo", "echo over /ws/echo/ at 300/s"),
         ("tomorrow", "tomorrow"),
@@ -89,7 +89,7 @@ def test_row_that_measured_nothing_shows_gaps_and_no_zero(make):
     samples = make.samples(campaign, duration_s=2)
     broken = [make.failed(s) if s.arm == "daphne-ipc" else s for s in samples]
     row = rows_of(summarize(campaign, broken), "latency")["daphne-ipc"]
-    assert [(entry.value, entry.ratio) for entry in row.entries] == [("–", ""), ("–", "")]
+    assert [(entry.value, entry.ratio) for entry in row.entries] == [("–", "–"), ("–", "–")]
     assert (row.rounds, row.lost) == ("0/2", "2 failed")
 
 
@@ -119,7 +119,7 @@ def test_conclusion_gives_each_ratio_with_its_interval(summary):
     ratio = summary.ratio("daphne-redis", "relay", "rps")
     (sentence,) = [
         one
-        for one in conclusions(summary)["GET /relay/ from 10 clients"]
+        for one in conclusions(summary)["GET /relay/, 10 clients"]
         if one.startswith("daphne-redis against gunicorn")
     ]
     interval = ratio.interval

@@ -49,9 +49,9 @@ def test_readme_has_the_sections_of_the_report_of_2016(text):
         "Method",
         "Setups",
         "Latency: GET / at 300/s",
-        "Throughput: GET / from 10 clients",
+        "Throughput: GET /, 10 clients",
         "Relay latency: GET /relay/ at 300/s",
-        "Relay: GET /relay/ from 10 clients",
+        "Relay: GET /relay/, 10 clients",
         "Capacity: GET /, highest rate",
         "Charts",
         "The figures of 2016 beside these",
@@ -152,8 +152,8 @@ def test_report_without_a_valid_sample_says_what_failed(make, tmp_path):
     assert "daphne exited with 1 before it was ready" in text
 
 
-def test_report_again_leaves_no_picture_of_an_earlier_one(quick, tmp_path):
-    folder = quick.write(tmp_path / "campaign")
+def test_report_again_leaves_no_picture_of_an_earlier_one(undrawn, tmp_path):
+    folder = undrawn.write(tmp_path / "campaign")
     (folder / "charts").mkdir()
     (folder / "charts" / "load.png").write_bytes(b"old")
     publish(folder)
