@@ -56,10 +56,12 @@ def layers(
     results = taken(plan, folder, started, console)
     publish(results, folder)
     console.print(aims_table(verdicts(results)))
-    console.print(f"{folder}/README.md")
+    console.print(f"{folder}/README.md", soft_wrap=True)
     failed = {(cell.measure, cell.peer): cell.failure for cell in results.cells if cell.failure}
     for (measure, peer), failure in failed.items():
-        console.print(f"[red]missing[/red] {measure}, {peer}: {failure.splitlines()[-1]}")
+        console.print(
+            f"[red]missing[/red] {measure}, {peer}: {failure.splitlines()[-1]}", soft_wrap=True
+        )
     if failed:
         raise SystemExit(FAILED)
 

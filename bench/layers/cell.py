@@ -90,7 +90,12 @@ class Process:
 
 
 def measured(
-    measure: Measure, peer: Peer, places: Places, redis_pid: int, duration_s: float, number: int
+    measure: Measure,
+    peer: Peer,
+    places: Places,
+    redis_pid: int | None,
+    duration_s: float,
+    number: int,
 ) -> Cell:
     """Measure once. A failure is a result, too: it is written down, and the run goes on."""
     if peer.name == "asgi_ipc" and not CHANNELS1_PYTHON.exists():

@@ -79,7 +79,8 @@ def plan(
 
 def run(plan: Plan, keep: Callable[[Cell], None]) -> None:
     """Measure everything; ``keep`` is given each cell as it comes."""
-    with services.running() as (places, redis_pid):
+    redis = any(peer.transport for _, peer in plan.cells())
+    with services.running(redis=redis) as (places, redis_pid):
         for number, measure, peer in everything(plan):
             keep(measured(measure, peer, places, redis_pid, plan.duration_s, number))
 

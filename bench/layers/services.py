@@ -16,23 +16,36 @@ PATIENCE_S = 10.0
 
 
 @contextmanager
-def running() -> Iterator[tuple[Places, int]]:
-    """Yield where the layers of a run live, and the redis-server's pid. All of it ends with it."""
+def running(*, redis: bool = True) -> Iterator[tuple[Places, int | None]]:
+    """Yield where the layers of a run live, and the redis-server's pid where one is asked for.
+
+    All of it ends with the run. Raises BadInput where there is no redis-server to start.
+    """
+    with tempfile.TemporaryDirectory(prefix="bench-layers-") as folder:
+        places = Places(Path(folder) / "ipc", Path(folder) / "redis.sock", free_port())
+        if redis:
+            with redis_server(places) as pid:
+                yield places, pid
+        else:
+            yield places, None
+
+
+@contextmanager
+def redis_server(places: Places) -> Iterator[int]:
+    """Yield the pid of a redis-server that answers."""
     binary = shutil.which("redis-server")
     if binary is None:
         raise BadInput(
             "there is no redis-server: install it (sudo apt-get install redis-server), "
-            "or leave its layers out with --layer"
+            "or name the layers that need none with --layer"
         )
-    with tempfile.TemporaryDirectory(prefix="bench-layers-") as folder:
-        places = Places(Path(folder) / "ipc", Path(folder) / "redis.sock", free_port())
-        process = subprocess.Popen(command(binary, places))
-        try:
-            wait_for(places, process)
-            yield places, process.pid
-        finally:
-            process.terminate()
-            process.wait(timeout=PATIENCE_S)
+    process = subprocess.Popen(command(binary, places))
+    try:
+        wait_for(places, process)
+        yield process.pid
+    finally:
+        process.terminate()
+        process.wait(timeout=PATIENCE_S)
 
 
 def command(binary: str, places: Places) -> list[str]:
