@@ -60,11 +60,12 @@ def environ(message: dict[str, Any]) -> dict[str, Any]:
 def environ_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     """Return ``headers`` under their WSGI names, repeated ones joined.
 
-    A name with an underscore is left out: it could pass itself off as the one with a hyphen.
+    A name with an underscore is left out: it could pass itself off as the one with a hyphen. So is
+    the length, which the body has by now.
     """
     found: dict[str, str] = {}
     for name, value in headers:
-        if b"_" in name:
+        if b"_" in name or name == b"content-length":
             continue
         key = name.decode("latin-1").upper().replace("-", "_")
         if key != "CONTENT_TYPE":

@@ -43,7 +43,9 @@ def test_smoke_page_draws_the_round_trips_of_every_socket(serve, page):
     page.goto(serve("redis", workers=1) + "/smoke/")
     for path in ("/ws/echo/", "/ws/relay/", "/ws/room/"):
         expect(card(page, path).locator(".state")).to_have_text("open")
-        expect(card(page, path).locator(".figures")).to_contain_text(re.compile("^[0-9]{2,} replies"))
+        expect(card(page, path).locator(".figures")).to_contain_text(
+            re.compile("^[0-9]{2,} replies")
+        )
         expect(card(page, path).locator("canvas")).to_have_attribute(
             "aria-label", re.compile("^Round trips of")
         )
