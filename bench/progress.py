@@ -1,7 +1,6 @@
 """How a campaign goes, for a person: a bar in a terminal, plain lines elsewhere."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -11,7 +10,6 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from bench.figures import headline, quantity
 from bench.plan import Arm, Plan
 from bench.records import Sample
-from bench.sample import stand_back
 from bench.workloads import Workload
 
 
@@ -78,14 +76,9 @@ def watching(plan: Plan, console: Console) -> Iterator[Report]:
         TextColumn("[dim]{task.fields[left]} left[/]"),
         TextColumn("{task.description}"),
     )
-    progress = Progress(*columns, console=console, transient=True, refresh_per_second=4)
-    # The thread that draws is started by one that stands back, and so stands back as well.
-    with ThreadPoolExecutor(1, initializer=stand_back) as starter:
-        starter.submit(progress.start).result()
-    try:
+    # Drawing takes a millisecond on the generator's side: once a second is enough.
+    with Progress(*columns, console=console, transient=True, refresh_per_second=1) as progress:
         yield Bar(plan, console, progress)
-    finally:
-        progress.stop()
 
 
 def line(sample: Sample) -> str:

@@ -33,6 +33,7 @@ from bench.processes import Process, descendants, pss_bytes, read
 from bench.records import Machine, Usage
 
 INTERVAL_S = 0.25
+_BREATH_S = 0.001
 _COST_SHARE = 0.01  # of one core: on a machine with thousands of processes, sample less often
 
 
@@ -80,12 +81,13 @@ def tree(processes: dict[int, Process], pids: set[int], without: int | None = No
     )
 
 
-def stand_back() -> None:
-    """Let this thread, and those it starts, run only when nobody else wants the processor.
+def _let_others() -> None:
+    """Leave the processor for a moment.
 
-    It shares one with the generator, and a pass of a millisecond would delay what is to be sent.
+    The generator is on the same one, and the kernel lets a task run for milliseconds before it
+    makes room for one that has just woken up. In one piece, each pass would make a request late.
     """
-    os.sched_setscheduler(threading.get_native_id(), os.SCHED_IDLE, os.sched_param(0))
+    time.sleep(_BREATH_S)
 
 
 class Sampler:
@@ -100,7 +102,7 @@ class Sampler:
         self,
         server: int,
         generator: int,
-        read_processes: Callable[[], dict[int, Process]] = read,
+        read_processes: Callable[[], dict[int, Process]] = lambda: read(_let_others),
     ) -> None:
         self.snapshots: list[Snapshot] = []
         self.pss_bytes: int | None = None
@@ -109,7 +111,7 @@ class Sampler:
         self._read = read_processes
         self._seen: dict[str, set[tuple[int, int]]] = {"server": set(), "ours": set()}
         self._stop = threading.Event()
-        self._thread = ThreadPoolExecutor(1, "sampler", initializer=stand_back)
+        self._thread = ThreadPoolExecutor(1, "sampler")
 
     def __enter__(self) -> Self:
         self.take()

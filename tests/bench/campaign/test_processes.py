@@ -39,7 +39,16 @@ def test_read_survives_processes_that_end_in_the_middle(tmp_path: Path) -> None:
     (tmp_path / "1" / "stat").write_text(STAT.replace("4242 (", "1 (", 1))
     (tmp_path / "2").mkdir()  # it had ended before its stat was read
     (tmp_path / "self").mkdir()
-    assert list(processes.read(tmp_path)) == [1]
+    assert list(processes.read(proc=tmp_path)) == [1]
+
+
+def test_read_makes_room_for_others_every_few_processes(tmp_path: Path) -> None:
+    for pid in range(1, 41):
+        (tmp_path / str(pid)).mkdir()
+        (tmp_path / str(pid) / "stat").write_text(STAT.replace("4242 (", f"{pid} (", 1))
+    breaths: list[None] = []
+    assert len(processes.read(lambda: breaths.append(None), tmp_path)) == 40
+    assert 4 <= len(breaths) <= 10
 
 
 def test_descendants_are_roots_that_live_and_all_below() -> None:

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from operator import attrgetter
@@ -207,23 +206,6 @@ def test_sampler_of_an_idle_server_sees_nothing_and_costs_little(
     cost_s = time.process_time() - before_s
     assert used.cpu_user_s + used.cpu_system_s <= 0.05
     assert cost_s < 0.05 * 4 * INTERVAL_S
-
-
-def test_sampler_stands_back_and_nobody_else_does(
-    start: Callable[..., subprocess.Popen[bytes]],
-) -> None:
-    policies: list[int] = []
-
-    def nothing() -> dict[int, Process]:
-        policies.append(os.sched_getscheduler(threading.get_native_id()))
-        return {}
-
-    with Sampler(SERVER, GENERATOR, nothing):
-        time.sleep(2 * INTERVAL_S)
-        child = start("import time; time.sleep(60)")
-        assert os.sched_getscheduler(child.pid) == os.SCHED_OTHER
-    assert policies[0] == os.SCHED_OTHER  # the first is taken before the load
-    assert os.SCHED_IDLE in policies
 
 
 @pytest.mark.timing
