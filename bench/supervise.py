@@ -95,7 +95,7 @@ def down() -> str | None:
         pid = supervisord_pid()
         name = remains.noted_variant()
         if pid is not None:
-            _end(psutil.Process(pid))
+            _end(pid)
         left = remains.sweep()
         return (name or "supervisord") if pid is not None or left else None
 
@@ -232,14 +232,15 @@ def _require_alive(process: subprocess.Popen[bytes]) -> None:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    _end(psutil.Process(process.pid))
+    _end(process.pid)
     process.wait()
     remains.sweep()
 
 
-def _end(supervisord: psutil.Process) -> None:
+def _end(pid: int) -> None:
     """End supervisord: asked first, so that it stops its programs, and then made to."""
     try:
+        supervisord = psutil.Process(pid)
         supervisord.terminate()
         supervisord.wait(STOP_S + 5)
     except psutil.TimeoutExpired:

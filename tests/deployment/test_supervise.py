@@ -9,7 +9,7 @@ import textwrap
 import psutil
 import pytest
 
-from bench import ports, remains
+from bench import ports, remains, supervise
 from bench.environment import ROOT
 from bench.supervise import StartFailed, deployed, tree
 from bench.variants import Variant, resolve
@@ -127,6 +127,17 @@ def test_program_that_ends_fails_the_start_at_once(monkeypatch):
         deployed(Variant("daphne", "redis")),
     ):
         pytest.fail("it was yielded")
+
+
+def test_supervisord_that_ends_fails_the_start_at_once_with_what_it_said(monkeypatch):
+    said = ("sh", "-c", "echo it is broken >&2; exit 7")
+    monkeypatch.setattr(supervise, "command", lambda cpus, dies_with_us: said)
+    with (
+        pytest.raises(StartFailed, match="supervisord ended with 7") as failure,
+        deployed(resolve("gunicorn")),
+    ):
+        pytest.fail("it was yielded")
+    assert "it is broken" in failure.value.log_tail
 
 
 def test_notes_are_gone_when_nothing_runs():
