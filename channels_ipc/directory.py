@@ -36,6 +36,7 @@ _GENERATION_WORD = 3  # the fourth 32-bit word of meta
 # Directory times come from a clock that ticks every 1 to 10 ms: a change in the same tick as the
 # last listing would go unseen.
 _TICK_NS = 20_000_000
+_ORPHAN_S = 7 * 86_400.0  # a spool file whose sender was killed before it could send the name
 _UNFINISHED_S = 60.0  # a process that takes longer to set up its folder is taken for dead
 
 
@@ -175,15 +176,20 @@ class RuntimeDirectory:
             if NODE.fullmatch(name):
                 if not self.is_alive(name):
                     self.bury(name)
-            elif self._is_stale(f"n/{name}"):
+            elif self._is_older(f"n/{name}", _UNFINISHED_S):
                 self.remove_folder(f"n/{name}")
+        for folder in list_folder(self.root, "s"):
+            for name in list_folder(self.root, f"s/{folder}"):
+                if self._is_older(f"s/{folder}/{name}", _ORPHAN_S):
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(f"s/{folder}/{name}", dir_fd=self.root)
 
-    def _is_stale(self, path: str) -> bool:
+    def _is_older(self, path: str, age_s: float) -> bool:
         try:
             changed = os.stat(path, dir_fd=self.root, follow_symlinks=False).st_mtime
         except FileNotFoundError:
             return False
-        return time.time() - changed > _UNFINISHED_S
+        return time.time() - changed > age_s
 
     def close(self) -> None:
         os.close(self.root)

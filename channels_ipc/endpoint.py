@@ -53,6 +53,13 @@ class Endpoint:
         self._markers = Markers(self.directory)
         self._named: OrderedDict[str, NamedChannel] = OrderedDict()
         self._numbers = itertools.count()
+        self._hold_named()
+
+    def _hold_named(self) -> None:
+        """Keep open what named channels there are: their messages then survive a receiver's end."""
+        for file in list_folder(self.directory.root, "q")[: NAMED_LIMIT // 2]:
+            self._named[file] = self._unopened(file)
+            self._named[file].hold()
 
     # Ways.
 

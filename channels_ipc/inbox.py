@@ -62,7 +62,7 @@ class Inbox:
         self._on_expired = expired
         self.expired: list[str] = []
         self.listeners: dict[asyncio.AbstractEventLoop, Listener] = {}
-        self._sweep_at = 0.0
+        self.sweep_at = 0.0
 
     # Queues. The lock is held.
 
@@ -76,8 +76,7 @@ class Inbox:
         """Queue ``item``; return the coroutine to wake."""
         queue.items.append(item)
         if len(queue.items) >= queue.capacity:
-            queue.full = True
-            self.mailbox.status.mark_full(queue.channel, queue.items[0][0])
+            self._mark(queue)
         return self.next_waiter(queue) if queue.waiters else None
 
     def next_waiter(self, queue: Queue) -> Waiter | None:
@@ -162,16 +161,20 @@ class Inbox:
         """Queue a message for every member; return the coroutines to wake."""
         item = (deadline, generation, Shared(payload))
         now = monotonic()
+        queues = self.queues
         waiters = []
         ended = []
         for channel, until in self.memberships.members(group).items():
             if until <= now:
                 ended.append(channel)
                 continue
-            queue = self.queues.get(channel) or self.queue(channel)
+            queue = queues.get(channel) or self.queue(channel)
             if queue.items and not self._takes(queue, now):
                 continue
-            if waiter := self.append(queue, item):
+            queue.items.append(item)
+            if len(queue.items) >= queue.capacity:
+                self._mark(queue)
+            if queue.waiters and (waiter := self.next_waiter(queue)):
                 waiters.append(waiter)
         for channel in ended:
             self._leave(group, channel)
@@ -193,7 +196,8 @@ class Inbox:
         """Take what waits in the mailbox; return the coroutines to wake."""
         with self.lock:
             waiters = self._read_mailbox()
-        self.settle()
+        if self.expired or self.sweep_at <= monotonic():
+            self.settle()
         return waiters
 
     def catch_up(self) -> list[Waiter]:
@@ -230,7 +234,10 @@ class Inbox:
             payload = fetched
         if kind == wire.MESSAGE:
             queue = self.queues.get(name) or self.queue(name)
-            if waiter := self.append(queue, (deadline, generation, payload)):
+            queue.items.append((deadline, generation, payload))
+            if len(queue.items) >= queue.capacity:
+                self._mark(queue)
+            if queue.waiters and (waiter := self.next_waiter(queue)):
                 waiters.append(waiter)
         else:
             self._accept_for_group(frame, payload, waiters)
@@ -249,7 +256,7 @@ class Inbox:
 
     def settle(self) -> None:
         """With the lock free: end the memberships of channels whose messages expired unread."""
-        if self._sweep_at <= (now := monotonic()):
+        if self.sweep_at <= (now := monotonic()):
             self._sweep(now)
         if not self.expired:
             return
@@ -264,7 +271,7 @@ class Inbox:
     def _sweep(self, now: float) -> None:
         """Drop what expired in channels that nobody uses any more, and their queues."""
         with self.lock:
-            self._sweep_at = now + SWEEP_S
+            self.sweep_at = now + SWEEP_S
             for channel, queue in list(self.queues.items()):
                 if queue.items:
                     self.make_room(queue)

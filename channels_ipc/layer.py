@@ -3,6 +3,7 @@
 import asyncio
 import atexit
 import os
+from asyncio import get_running_loop
 from difflib import get_close_matches
 from threading import Lock
 from time import monotonic
@@ -91,7 +92,7 @@ class IPCChannelLayer(BaseChannelLayer):  # type: ignore[misc]  # Channels publi
             way.streak += 1
             return message
         way.streak = 0
-        loop = asyncio.get_running_loop()
+        loop = get_running_loop()
         while message is None:
             waiter = way.wait(loop)
             if waiter is not None:

@@ -10,7 +10,7 @@ from channels_ipc.directory import RuntimeDirectory
 from channels_ipc.errors import explained
 from channels_ipc.names import new_node
 from channels_ipc.status import SIZE, Status, StatusView
-from channels_ipc.wire import FRAME_LIMIT, SPOOLED, Frame, encode, split
+from channels_ipc.wire import FRAME_LIMIT, SPOOLED, Frame, decode, encode, split
 
 READ_SIZE = 65_536
 SIZE_LIMIT = 1 << 20  # what an ordinary user may ask for, unless fs.pipe-max-size says otherwise
@@ -58,6 +58,10 @@ class Mailbox:
             data = os.read(self.fd, READ_SIZE)
         except BlockingIOError:
             return [], 0
+        if not self._rest:  # as a rule: one frame, and nothing else
+            found = decode(data)
+            if found is not None and found[1] == len(data):
+                return [found[0]], 0
         drained = len(data) < READ_SIZE
         frames, self._rest, skipped = split(self._rest + data, drained=drained)
         return frames, skipped

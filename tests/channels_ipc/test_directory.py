@@ -261,8 +261,13 @@ def test_unfinished_and_dead_folders_are_swept(directory):
     os.mkdir(f"{place.path}/n/.new-fresh")
     for name in (".new-0123456789abcdef", ".dead-0123456789abcdef"):
         os.utime(f"{place.path}/n/{name}", (1, 1))
+    os.mkdir(f"{place.path}/s/work")
+    for name, changed in (("old", 1), ("new", time.time())):
+        with open(f"{place.path}/s/work/{name}", "wb"):
+            os.utime(f"{place.path}/s/work/{name}", (changed, changed))
     place.sweep()
     assert os.listdir(f"{place.path}/n") == [".new-fresh"]
+    assert os.listdir(f"{place.path}/s/work") == ["new"]
     place.close()
 
 

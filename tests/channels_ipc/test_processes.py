@@ -220,6 +220,28 @@ async def test_named_messages_outlive_their_last_receiver(make_layer, start):
     assert await receive(other, "work", 10) == list(range(10))
 
 
+async def test_named_messages_survive_a_killed_receiver_where_anybody_has_them_open(
+    make_layer, start
+):
+    victim = start("""
+    async def main():
+        mine = layer()
+        try: await asyncio.wait_for(mine.receive("work"), 0.01)
+        except TimeoutError: say("ready")
+        await asyncio.sleep(60)
+    asyncio.run(main())
+    """)
+    assert await victim.next_line() == "ready"
+    bystander, sender = make_layer(), make_layer()
+    await bystander.new_channel()
+    for n in range(5):
+        await sender.send("work", {"type": "t", "n": n})
+    await sender.close()
+    victim.process.kill()
+    await asyncio.to_thread(victim.process.wait)
+    assert await receive(make_layer(), "work", 5) == list(range(5))
+
+
 async def test_receiver_that_exits_leaves_what_it_had_not_received(make_layer, run):
     source = """
     async def main():
