@@ -4,9 +4,9 @@
     locust -f locustfiles/http.py Throughput --headless -t 60s --host http://127.0.0.1:8000
 
 Three tests, each a user class: Latency (the default), Throughput and Capacity. One user drives the
-whole load, so Locust's number of users stays at 1; what counts are the options below, which the web
-UI shows under "Custom parameters" (Locust prints its ``--help`` before it has read this file). In
-the web UI ``--class-picker`` offers the tests.
+whole load, so Locust's number of users stays at 1; what counts are the driver's own options, which
+the web UI shows under "Custom parameters" and ``driver/options.py`` lists (Locust prints its
+``--help`` before it has read this file). In the web UI ``--class-picker`` offers the tests.
 """
 
 import sys
@@ -21,27 +21,10 @@ import gevent
 from driver.capacity import CapacityUser
 from driver.http_client import HttpClient, Request, probe
 from driver.loops import ClosedLoopUser, OpenLoopUser
-from driver.options import COMMON, STEP, Option, choice
+from driver.options import HTTP
 from driver.target import BadTarget, Target, resolve
 from driver.user import DrivenUser, register
 
-OPTIONS = (
-    Option("--path", str, "/", "Path of the request, with its query"),
-    Option(
-        "--connection",
-        choice("close", "keepalive"),
-        "close",
-        "A connection for each request, as in 2016, or connections that are kept and used again",
-        ("close", "keepalive"),
-    ),
-    Option(
-        "--expect-body",
-        str,
-        "",
-        "The body every reply must have, such as OK; anything else counts as an error",
-    ),
-    *COMMON,
-)
 PROBE_S = 3.0
 
 
@@ -51,7 +34,7 @@ class HttpUser(DrivenUser):
     abstract = True
     transport = "http"
     request_type = "GET"
-    options = OPTIONS
+    options = HTTP
 
     def find_target(self) -> Target:
         target = resolve(self.host, self.values["path"])
@@ -91,7 +74,6 @@ class Capacity(HttpUser, CapacityUser):
     """Finds the highest rate without errors or growing delay, and the lowest that is too high."""
 
     test = "capacity"
-    options = (*OPTIONS, STEP)
 
 
-register(Capacity.options)
+register(HTTP)

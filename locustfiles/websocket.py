@@ -5,8 +5,9 @@
 
 Two tests, each a user class: EchoAtRate (the default), an open loop at --rps over all sockets, and
 Echo, a closed loop in which every socket sends as soon as its reply has come. One user drives the
-whole load, so Locust's number of users stays at 1; what counts are the options below, which the web
-UI shows under "Custom parameters". In the web UI ``--class-picker`` offers the tests.
+whole load, so Locust's number of users stays at 1; what counts are the driver's own options, which
+the web UI shows under "Custom parameters" and ``driver/options.py`` lists. In the web UI
+``--class-picker`` offers the tests.
 """
 
 import sys
@@ -18,33 +19,12 @@ if __name__ == "websocket":
 
 import gevent
 from driver.loops import ClosedLoopUser, OpenLoopUser
-from driver.options import CLIENTS, COMMON, Option, whole
+from driver.options import WEBSOCKET
 from driver.record import histogram, payload
 from driver.target import BadTarget, Target, resolve
 from driver.user import DrivenUser, register
 from driver.websocket_client import Echo as EchoSpec
 from driver.websocket_client import WebSocketClient, probe, tally
-
-CONNECTIONS = Option("--connections", whole(1, 9_000), 100, "Sockets that are open at once")
-OPTIONS = (
-    Option("--path", str, "/ws/echo/", "Path of an endpoint that sends every message back"),
-    CONNECTIONS,
-    Option(
-        "--per-connection",
-        whole(1, 1_000),
-        1,
-        "Closed loop: messages that each socket has under way at once",
-    ),
-    Option(
-        "--messages",
-        whole(0, 1_000_000),
-        0,
-        "Messages after which a socket is closed and another one opened; 0 keeps it open",
-    ),
-    Option("--message-bytes", whole(16, 1_000_000), 32, "Length of a message"),
-    Option("--origin", str, "", "The Origin header; by default the host itself"),
-    *(option for option in COMMON if option is not CLIENTS),
-)
 
 
 class WebSocketUser(DrivenUser):
@@ -54,7 +34,7 @@ class WebSocketUser(DrivenUser):
     transport = "websocket"
     test = "echo"
     request_type = "WS"
-    options = OPTIONS
+    options = WEBSOCKET
 
     def find_target(self) -> Target:
         target = resolve(self.host, self.values["path"], schemes=("ws", "http"))
@@ -99,4 +79,4 @@ class Echo(WebSocketUser, ClosedLoopUser):
         return self.values["connections"] * self.values["per_connection"]
 
 
-register(OPTIONS)
+register(WEBSOCKET)

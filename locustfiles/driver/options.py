@@ -121,7 +121,50 @@ STEP = Option(
     4.0,
     "Capacity: seconds for which each rate is offered",
 )
-COMMON = (RPS, ARRIVALS, CLIENTS, MAX_IN_FLIGHT, TIMEOUT, WARM_UP, RESULT_JSON)
+HTTP_PATH = Option("--path", str, "/", "Path of the request, with its query")
+CONNECTION = Option(
+    "--connection",
+    choice("close", "keepalive"),
+    "close",
+    "A connection for each request, as in 2016, or connections that are kept and used again",
+    ("close", "keepalive"),
+)
+EXPECT_BODY = Option(
+    "--expect-body",
+    str,
+    "",
+    "The body every reply must have, such as OK; anything else counts as an error",
+)
+WEBSOCKET_PATH = Option(
+    "--path", str, "/ws/echo/", "Path of an endpoint that sends every message back"
+)
+CONNECTIONS = Option("--connections", whole(1, 9_000), 100, "Sockets that are open at once")
+PER_CONNECTION = Option(
+    "--per-connection",
+    whole(1, 1_000),
+    1,
+    "Closed loop: messages that each socket has under way at once",
+)
+MESSAGES = Option(
+    "--messages",
+    whole(0, 1_000_000),
+    0,
+    "Messages after which a socket is closed and another one opened; 0 keeps it open",
+)
+MESSAGE_BYTES = Option("--message-bytes", whole(16, 1_000_000), 32, "Length of a message")
+ORIGIN = Option("--origin", str, "", "The Origin header; where empty, the host itself")
+
+COMMON = (RPS, ARRIVALS, MAX_IN_FLIGHT, TIMEOUT, WARM_UP, RESULT_JSON)
+HTTP = (HTTP_PATH, CONNECTION, EXPECT_BODY, CLIENTS, *COMMON, STEP)
+WEBSOCKET = (
+    WEBSOCKET_PATH,
+    CONNECTIONS,
+    PER_CONNECTION,
+    MESSAGES,
+    MESSAGE_BYTES,
+    ORIGIN,
+    *COMMON,
+)
 
 
 def add_to(parser: Any, options: tuple[Option, ...]) -> None:

@@ -94,10 +94,11 @@ class DrivenUser(User):
         self.values = checked(parsed, self.options)
         warm_up_s = self.values["warm_up"]
         # Locust's run time is all the time there is; the warm-up comes out of it.
-        self.duration_s = parsed.run_time - warm_up_s if parsed.run_time else None
+        run_time_s = self.environment.run_time_s or parsed.run_time
+        self.duration_s = run_time_s - warm_up_s if run_time_s else None
         if self.duration_s is not None and self.duration_s <= 0:
             raise BadOption(
-                f"--warm-up {warm_up_s:g}: leaves nothing of the run time of {parsed.run_time} s"
+                f"--warm-up {warm_up_s:g}: leaves nothing of the run time of {run_time_s} s"
             )
 
     def client(self) -> Any:
@@ -248,6 +249,7 @@ def register(options: tuple[Option, ...]) -> None:
         parsed = environment.parsed_options
         if parsed.run_time is not None and parsed.run_time <= 0:
             _refuse(f"--run-time {parsed.run_time}: a test lasts 1 s or more")
+        _take_over_run_time(environment)
         if not parsed.class_picker:
             _only_one(environment)
         if parsed.headless and not parsed.worker:
@@ -269,6 +271,17 @@ def register(options: tuple[Option, ...]) -> None:
         at_its_end = run_time and clock() > environment.began + run_time - END_S
         if run is not None and not at_its_end:
             run.stop()
+
+
+def _take_over_run_time(environment: Any) -> None:
+    """End a headless run from here: Locust stops for some 20 ms as it begins to stop.
+
+    It would do so just before the last arrivals are due.
+    """
+    parsed = environment.parsed_options
+    environment.run_time_s = None
+    if parsed.headless and not parsed.master and not parsed.worker:
+        environment.run_time_s, parsed.run_time = parsed.run_time, None
 
 
 def _look(environment: Any) -> None:

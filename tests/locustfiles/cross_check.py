@@ -22,7 +22,9 @@ from typing import NamedTuple
 from hdrh.histogram import HdrHistogram
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-CLIENTS = 10  # hey and h2load spread the rate over so many
+# hey and h2load spread the rate over so many clients, who all tick at once: with ten of them
+# requests come in bursts of ten. One sends evenly, as long as replies come within 1 / rate.
+CLIENTS = 1
 
 
 class Seen(NamedTuple):

@@ -12,6 +12,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from hdrh.histogram import HdrHistogram
@@ -45,10 +46,10 @@ def locust(file: Path, host: str, *arguments: str) -> None:
     )
 
 
-def closed(host: str, folder: Path) -> tuple[int, float, float]:
+def closed(users: int, host: str, folder: Path) -> tuple[int, float, float]:
     """Return how many requests constant_throughput made, its median and its 99th percentile."""
-    users = ["-u", str(RATE_RPS), "-r", "100"]
-    locust(HERE / "constant_throughput.py", host, *users, "--csv", str(folder / "out"))
+    options = ["--users", str(users), "--spawn-rate", "100", "--csv", str(folder / "out")]
+    locust(HERE / "constant_throughput.py", host, *options)
     with (folder / "out_stats.csv").open() as lines:
         (row,) = [row for row in csv.DictReader(lines) if row["Name"] == "/"]
     return int(row["Request Count"]), float(row["50%"]), float(row["99%"])
@@ -65,15 +66,22 @@ def opened(host: str, folder: Path) -> tuple[int, float, float]:
     return load["sent"], p50_us / 1000, p99_us / 1000
 
 
+DRIVERS = {
+    "constant_throughput, 10 users": partial(closed, 10),
+    "constant_throughput, 300 users": partial(closed, 300),
+    "this driver": opened,
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=1)
     rounds = parser.parse_args().rounds
     write = sys.stdout.write
     write(f"due: {RATE_RPS * SECONDS} requests, p99 {true_p99_ms():.0f} ms\n")
-    write("round  driver               requests  p50 ms  p99 ms\n")
+    write("round  driver                          requests  p50 ms  p99 ms\n")
     for number in range(1, rounds + 1):
-        for name, measure in (("constant_throughput", closed), ("this driver", opened)):
+        for name, measure in DRIVERS.items():
             server = subprocess.Popen(
                 [sys.executable, str(HERE / "server.py"), json.dumps(STALL)],
                 stdin=subprocess.PIPE,
@@ -88,7 +96,7 @@ def main() -> None:
             finally:
                 server.kill()
                 server.wait()
-            write(f"{number:5}  {name:19}  {requests:8}  {p50_ms:6.1f}  {p99_ms:6.1f}\n")
+            write(f"{number:5}  {name:30}  {requests:8}  {p50_ms:6.1f}  {p99_ms:6.1f}\n")
             sys.stdout.flush()
 
 

@@ -4,15 +4,15 @@ from argparse import Namespace
 
 import pytest
 
-from locustfiles.driver.options import COMMON, RPS, WARM_UP, BadOption, checked
+from locustfiles.driver.options import HTTP, RPS, WARM_UP, WEBSOCKET, BadOption, checked
 
 
 def given(**changed):
-    return Namespace(**{option.name: option.default for option in COMMON} | changed)
+    return Namespace(**{option.name: option.default for option in HTTP} | changed)
 
 
 def test_defaults_are_valid_and_of_their_type():
-    values = checked(given(), COMMON)
+    values = checked(given(), HTTP)
     assert (values["rps"], values["clients"], values["arrivals"]) == (300.0, 10, "constant")
 
 
@@ -39,7 +39,7 @@ def test_value_typed_into_the_web_ui_is_converted():
 )
 def test_value_that_cannot_be_is_named_with_its_option(name, value):
     with pytest.raises(BadOption, match=f"--{name.replace('_', '-')}.*{value}"):
-        checked(given(**{name: value}), COMMON)
+        checked(given(**{name: value}), HTTP)
 
 
 def test_warm_up_may_be_none():
@@ -47,4 +47,4 @@ def test_warm_up_may_be_none():
 
 
 def test_every_option_has_a_help_text():
-    assert all(len(option.help) > 10 for option in COMMON)
+    assert all(len(option.help) > 10 for option in (*HTTP, *WEBSOCKET))
