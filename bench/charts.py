@@ -146,7 +146,7 @@ def percentile_curves(summary: Summary) -> Drawing | None:
 
 def _curves(summary: Summary, test: str) -> list[Cell]:
     """Return the cells with a curve, from the median on; the control's stand-in among them."""
-    cells = [*filter(None, [summary.stand_in(test)]), *summary.lines(test)]
+    cells = summary.lines_with_stand_in(test)
     return [cell for cell in cells if cell.curve and cell.curve[-1].percentile > 50]
 
 
@@ -320,7 +320,7 @@ def _cpu_panel(summary: Summary, test: str, rows: Rows, most: float, last: bool)
 
 
 def _cpu_rows(summary: Summary, test: str) -> Iterator[dict[str, object]]:
-    for cell in (*filter(None, [summary.stand_in(test)]), *summary.lines(test)):
+    for cell in summary.lines_with_stand_in(test):
         user_us, system_us = cell.median("cpu_user_us"), cell.median("cpu_system_us")
         if user_us is None or system_us is None:
             continue

@@ -134,11 +134,7 @@ def _content(summary: Summary, drawings: tuple[Drawing, ...]) -> dict[str, Any]:
 
 def _heading(name: str) -> str:
     figure = FIGURES[name]
-    return (
-        f"{figure.label}, {figure.unit}"
-        if figure.unit not in ("", "/s", "/CPU-s")
-        else figure.label
-    )
+    return figure.heading or ", ".join(filter(None, (figure.label, figure.unit)))
 
 
 def _details(summary: Summary) -> Iterator[Detail]:

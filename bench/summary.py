@@ -107,6 +107,11 @@ class Summary:
             if cell.test == test and cell.valid and cell.arm != self.campaign.twin
         ]
 
+    def lines_with_stand_in(self, test: str) -> list[Cell]:
+        """Return ``lines``, after the control's stand-in where there is something to hold to it."""
+        lines = self.lines(test)
+        return [*filter(None, [self.stand_in(test)]), *lines] if lines else []
+
     def mode(self, test: str) -> str | None:
         return next((cell.mode for cell in self.cells if cell.test == test and cell.mode), None)
 

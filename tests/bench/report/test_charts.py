@@ -125,6 +125,16 @@ def test_cpu_stacks_system_time_on_user_time(drawings, full):
     assert bars >= {(0, user_us), (user_us, user_us + system_us)}
 
 
+def test_stand_in_of_the_control_is_not_drawn_alone(make):
+    campaign = make.campaign("quick", rounds=1, tests=("throughput", "relay"))
+    samples = make.samples(campaign, duration_s=2)
+    broken = tuple(make.invalid(one) if one.test == "relay" else one for one in samples)
+    drawn = {one.name: one for one in charts(make.canned(campaign, broken).summary)}
+    assert [panel["title"]["text"] for panel in drawn["cpu"].spec["vconcat"]] == [
+        "GET /, 10 clients"
+    ]
+
+
 def test_cpu_that_was_not_seen_is_left_out(make):
     campaign = make.campaign("quick", rounds=1, tests=("throughput",))
     samples = [replace(s, server=None) for s in make.samples(campaign, duration_s=2)]
