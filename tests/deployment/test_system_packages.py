@@ -1,0 +1,96 @@
+"""bin/install-system-packages, with a package manager that only writes down what it was told."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from bench.environment import ROOT
+
+SCRIPT = ROOT / "bin" / "install-system-packages"
+TOOLS = ("sh", "grep", "cat", "tr", "env", "tee", "chmod", "rm", "mv")
+PROGRAMS = ("redis-server", "chromium", "wrk", "ab", "python3")
+
+
+class Machine:
+    """A machine whose PATH is one folder of programs."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.policy = folder / "policy-rc.d"
+        self.log = folder / "log"
+        for tool in TOOLS:
+            (folder / tool).symlink_to(shutil.which(tool))
+        for program in PROGRAMS:
+            self.add(program)
+
+    def add(self, name, script="exit 0"):
+        path = self.folder / name
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+
+    def remove(self, name):
+        (self.folder / name).unlink()
+
+    def install(self):
+        environ = {"PATH": str(self.folder), "POLICY_RC_D": str(self.policy)}
+        return subprocess.run(
+            [str(SCRIPT)], env=environ, capture_output=True, text=True, timeout=20
+        )
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return Machine(tmp_path)
+
+
+@pytest.fixture
+def root(machine):
+    """The same machine as its root, with an apt-get that notes whether services may start."""
+    machine.add("id", "echo 0")
+    machine.add(
+        "apt-get", f'echo "$@; policy: $(cat {machine.policy} | tr "\\n" " ")" >> {machine.log}'
+    )
+    return machine
+
+
+def test_machine_that_has_everything_is_left_alone_without_a_word(machine):
+    result = machine.install()
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_missing_packages_are_named_in_one_line_where_nobody_may_install(machine):
+    machine.add("id", "echo 1000")
+    machine.add("apt-get")
+    machine.add("sudo", "exit 1")
+    machine.remove("redis-server")
+    machine.remove("ab")
+    result = machine.install()
+    assert result.returncode == 0
+    assert result.stderr.splitlines() == [
+        "not installed, and some things need them: apt-get install redis-server apache2-utils"
+    ]
+
+
+def test_missing_part_of_python_is_a_package_too(machine):
+    machine.add("python3", "exit 1")
+    assert machine.install().stderr.endswith("apt-get install python3-venv\n")
+
+
+def test_missing_packages_are_installed_while_no_service_may_start(root):
+    root.remove("redis-server")
+    result = root.install()
+    assert result.returncode == 0, result.stderr
+    install = root.log.read_text().splitlines()[-1]
+    assert install.startswith("install -qq --no-install-recommends redis-server; ")
+    assert install.endswith("policy: #!/bin/sh exit 101 ")
+    assert not root.policy.exists()
+
+
+@pytest.mark.parametrize("code", [0, 100])
+def test_policy_that_was_there_comes_back_even_if_the_installation_fails(root, code):
+    root.remove("wrk")
+    root.policy.write_text("mine")
+    root.add("apt-get", f"exit {code}")
+    assert root.install().returncode == code
+    assert root.policy.read_text() == "mine"
