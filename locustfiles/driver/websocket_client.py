@@ -55,7 +55,7 @@ class Message:
     overtaken: bool = False  # a later message was answered first
 
 
-@dataclass
+@dataclass(eq=False)
 class Verdict:
     """What became of one socket's messages, for the counters of 2016."""
 
@@ -113,6 +113,7 @@ class WebSocketClient:
         self.missing = self.echo.connections
         self.opening = 0
         self.ready = Event()
+        self.closing = False
 
     def open(self) -> None:
         """Open all sockets, a few at a time, and wait until each is open or has failed."""
@@ -136,6 +137,7 @@ class WebSocketClient:
 
     def close(self) -> None:
         """Close every socket; messages under way are reported as timeouts."""
+        self.closing = True
         self.message_deadlines.close()
         self.deadlines.close()
         for socket in list(self.sockets):
@@ -175,7 +177,7 @@ class WebSocketClient:
         message.done(failure, 0)
 
     def _open_more(self) -> None:
-        while self.missing and self.opening < OPENING:
+        while self.missing and self.opening < OPENING and not self.closing:
             self.missing -= 1
             self.opening += 1
             Socket(self)
@@ -278,7 +280,9 @@ class Socket:
         return False
 
     def _fail(self, reason: str) -> None:
-        """The handshake has failed."""
+        """The handshake has failed, or the test has ended before it was over: that is no failure."""
+        if self.client.closing:
+            self.client.verdicts.remove(self.verdict)
         self.client.deadlines.remove(self)
         self.stream.close()
         self.client.settled(self, reason)

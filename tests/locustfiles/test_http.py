@@ -24,6 +24,7 @@ def assert_accounted(load: Load) -> None:
         assert sum(getattr(bucket, name) for bucket in load.buckets) == getattr(load, name)
 
 
+@pytest.mark.timing
 def test_latency_of_a_server_that_stalls_has_the_true_p99(serve, drive, percentile_ms):
     """A server that stands still for 0.5 s makes everybody wait who comes meanwhile.
 
@@ -108,7 +109,7 @@ def test_closed_loop_has_as_many_in_flight_as_clients(serve, drive):
     load, seen = ended.load, server.stop()
     assert seen["waiting_max"] == 10
     assert seen["connections"] == load.sent + 2, "one for each request, and two of the first look"
-    assert load.inflight_mean == pytest.approx(10, rel=0.03)
+    assert load.inflight_mean == pytest.approx(10, rel=0.1)
     assert (load.mode, load.concurrency, load.rate_rps) == ("closed", 10, None)
     assert load.ok / load.elapsed_s <= 500 * 1.02, "the server's capacity"
     assert_accounted(load)
@@ -140,6 +141,7 @@ def test_inflight_mean_obeys_littles_law(serve, drive):
     assert load.inflight_mean == pytest.approx(expected, rel=0.03)
 
 
+@pytest.mark.timing
 def test_capacity_of_a_known_server_is_found(serve, drive):
     server = serve(service_s=0.002)
     ended = drive("http.py", "Capacity", *on(server, "--step", 2), seconds=24)
