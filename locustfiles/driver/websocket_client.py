@@ -280,7 +280,7 @@ class Socket:
         return False
 
     def _fail(self, reason: str) -> None:
-        """The handshake has failed, or the test has ended before it was over: that is no failure."""
+        """The handshake has failed. One that the end of the test cuts short has not."""
         if self.client.closing:
             self.client.verdicts.remove(self.verdict)
         self.client.deadlines.remove(self)
