@@ -12,7 +12,7 @@ http_routes = [
 websocket_routes = [
     path("ws/echo/", consumers.EchoConsumer.as_asgi()),
     path("ws/relay/", consumers.RelayEchoConsumer.as_asgi()),
-    re_path(r"^ws/room/(?P<name>[-.\w]{1,80})/$", consumers.RoomConsumer.as_asgi()),
+    re_path(r"^ws/room/(?P<name>[-.0-9A-Z_a-z]{1,80})/$", consumers.RoomConsumer.as_asgi()),
     re_path(r"", consumers.NoSuchSocket.as_asgi()),
 ]
 

@@ -24,6 +24,12 @@ PATIENCE_S = 30.0
 
 
 @pytest.fixture
+def root() -> Path:
+    """The project's folder."""
+    return ROOT
+
+
+@pytest.fixture
 def ipc_directory(tmp_path_factory) -> Path:
     """A runtime directory of the test's own for the inter-process layer."""
     return tmp_path_factory.mktemp("ipc") / "layer"
