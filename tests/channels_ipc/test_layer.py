@@ -8,17 +8,26 @@ import pytest
 from channels.exceptions import ChannelFull, MessageTooLarge
 from django.core.exceptions import ImproperlyConfigured
 
-from channels_ipc import IPCChannelLayer
+from channels_ipc import IPCChannelLayer, wire
+from channels_ipc.messages import pack
 
 SIZES = [10, 3_000, 5_000, 1_000_000, 5_000_000]
 
 
-@pytest.fixture(params=["own", "other", "named"])
+@pytest.fixture(params=["own", "other", "named", "parked"])
 async def ends(request, make_layer):
-    """A sender, a receiver and a channel: in one process, in two, and named."""
+    """A sender, a receiver and a channel: in one process, in two, and named.
+
+    ``parked`` is a named channel that nobody receives from before the first message is sent.
+    """
     receiver = make_layer(capacity=10)
     sender = receiver if request.param == "own" else make_layer(capacity=10)
-    channel = "named" if request.param == "named" else await receiver.new_channel()
+    if request.param in ("own", "other"):
+        channel = await receiver.new_channel()
+    else:
+        channel = "named"
+    if request.param == "named":
+        await nothing(receiver, channel)
     return sender, receiver, channel
 
 
@@ -383,6 +392,33 @@ async def test_rubbish_in_a_named_channel_is_skipped(make_layer):
         assert await receive(layer, "named") == [n]
     os.close(fd)
     assert layer.malformed.count > 0
+
+
+async def test_payload_that_is_no_message_is_skipped(ends, monkeypatch):
+    sender, receiver, channel = ends
+    await sender.send(channel, {"type": "t", "n": 1})
+    monkeypatch.setattr("channels_ipc.layer.pack", lambda message: b"\xc1")
+    await sender.send(channel, {"type": "t"})
+    monkeypatch.undo()
+    await sender.send(channel, {"type": "t", "n": 2})
+    assert await receive(receiver, channel, 2) == [1, 2]
+    assert receiver.malformed.count == 1
+
+
+async def test_message_parked_while_a_receiver_comes_is_found(make_layer):
+    layer, sender = make_layer(), make_layer()
+    task = asyncio.create_task(layer.receive("named"))
+    await asyncio.sleep(0.01)
+    parker = sender._endpoint or sender._start()
+    data = wire.encode(
+        wire.MESSAGE,
+        parker.directory.generation[0],
+        time.monotonic() + 60,
+        b"named",
+        pack({"n": 1}),
+    )
+    assert parker.way("named")._park(data, time.monotonic() + 60)
+    assert (await asyncio.wait_for(task, 5))["n"] == 1
 
 
 async def test_nothing_is_left_open_or_lying_about_after_close(make_layer, directory):
