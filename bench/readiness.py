@@ -35,13 +35,24 @@ def identity(variant: Variant, ours: Callable[[], Collection[int]]) -> dict[str,
     status, _, body = _get("/healthz")
     if status != 200:
         raise NotReady(f"/healthz answers {status}")
-    told: dict[str, Any] = json.loads(body)
+    told = _object(body)
     differences = mismatches(variant, told)
     if differences:
         raise Wrong("the server is not the variant: " + ", ".join(differences))
-    if told["pid"] not in ours():
-        raise Wrong(f"pid {told['pid']} answers on port {ports.APPLICATION} and is not ours")
+    if told.get("pid") not in ours():
+        raise Wrong(f"pid {told.get('pid')} answers on port {ports.APPLICATION} and is not ours")
     return told
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    """Return the JSON object that ``body`` is; raise ``Wrong`` where it is none."""
+    try:
+        found = json.loads(body)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise Wrong(f"/healthz is not a JSON object: {body[:80]!r}")
+    return found
 
 
 def everyone(processes: int, seen: set[int]) -> None:
