@@ -99,6 +99,8 @@ class RuntimeDirectory:
             os.close(self.root)
             raise
         self._nodes = Listing(self.root, "n")
+        self._spare: int | None = None
+        self.keep_spare()
 
     def _descend(self, prefix: str) -> None:
         with contextlib.suppress(FileExistsError):
@@ -191,7 +193,32 @@ class RuntimeDirectory:
             return False
         return time.time() - changed > age_s
 
+    def open_received(self, path: str) -> int:
+        """Open a file whose name was received, for reading.
+
+        With no descriptor left, the spare one is given up for it: the message was accepted and
+        must not be lost. Call ``keep_spare`` when the file is closed again.
+        """
+        try:
+            return os.open(path, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=self.root)
+        except OSError as error:
+            spare, self._spare = self._spare, None
+            if error.errno not in (errno.EMFILE, errno.ENFILE) or spare is None:
+                self._spare = spare
+                raise
+        os.close(spare)
+        return os.open(path, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=self.root)
+
+    def keep_spare(self) -> None:
+        """Set a descriptor aside for ``open_received``, if there is one."""
+        if self._spare is None:
+            with contextlib.suppress(OSError):
+                self._spare = os.open(os.devnull, os.O_RDONLY)
+
     def close(self) -> None:
+        if self._spare is not None:
+            os.close(self._spare)
+            self._spare = None
         os.close(self.root)
 
 

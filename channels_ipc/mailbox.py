@@ -69,7 +69,7 @@ class Mailbox:
     def payload_of(self, frame: Frame) -> bytes | None:
         """Return what the frame carries, ``None`` where its spool file is gone."""
         if frame.flags & SPOOLED:  # see also Inbox._accept
-            return spool.fetch(self._directory.root, f"n/{self.node}/spool", frame.payload)
+            return spool.fetch(self._directory, f"n/{self.node}/spool", frame.payload)
         return frame.payload
 
     def discard(self, frame: Frame) -> None:

@@ -182,7 +182,7 @@ class NamedChannel:
             return None
         payload: bytes | None = frame.payload
         if frame.flags & wire.SPOOLED:
-            payload = spool.fetch(self._directory.root, self._spool, frame.payload)
+            payload = spool.fetch(self._directory, self._spool, frame.payload)
         try:
             if payload is None:
                 raise ValueError("its spool file is gone")

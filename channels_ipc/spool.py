@@ -4,7 +4,7 @@ import errno
 import os
 import secrets
 
-from channels_ipc.directory import list_folder
+from channels_ipc.directory import RuntimeDirectory, list_folder
 from channels_ipc.names import NODE
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -32,23 +32,24 @@ def store(root: int, folder: str, data: bytes, limit: int) -> bytes | None:
     return name.encode()
 
 
-def fetch(root: int, folder: str, name: bytes) -> bytes | None:
+def fetch(directory: RuntimeDirectory, folder: str, name: bytes) -> bytes | None:
     """Remove the file and return what it held; ``None`` where there is no such file."""
     text = name.decode("ascii", "replace")
     if not NODE.fullmatch(text):
         return None
     path = f"{folder}/{text}"
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=root)
+        fd = directory.open_received(path)
     except FileNotFoundError:
         return None
     try:
-        os.unlink(path, dir_fd=root)
+        os.unlink(path, dir_fd=directory.root)
         return read_whole(fd)
     except FileNotFoundError:  # somebody else removed it first: it is theirs
         return None
     finally:
         os.close(fd)
+        directory.keep_spare()
 
 
 def discard(root: int, folder: str, name: bytes) -> None:

@@ -226,6 +226,11 @@ def test_exhausted_descriptors_are_a_clear_error_and_pass(run):
     async def main():
         mine, other = layer(), layer()
         channel = await mine.new_channel()
+        try: await asyncio.wait_for(mine.receive("work"), 0.01)
+        except TimeoutError: pass
+        third = layer()
+        for name in (channel, "work"):
+            await third.send(name, {"type": "t", "n": "big", "body": b"x" * 10_000})
         held = []
         try:
             while True: held.append(os.open("/dev/null", os.O_RDONLY))
@@ -233,15 +238,18 @@ def test_exhausted_descriptors_are_a_clear_error_and_pass(run):
         for name in (channel, "named"):
             try: await other.send(name, {"type": "t"})
             except IPCError as error: say(error)
+        for name in (channel, "work"):
+            say((await mine.receive(name))["n"])
         for fd in held: os.close(fd)
         await other.send(channel, {"type": "t", "n": 1})
         say((await mine.receive(channel))["n"])
     asyncio.run(main())
     """)
-    first, second, last = said.splitlines()
+    first, second, *accepted_before, last = said.splitlines()
     for line in (first, second):
         assert "Too many open files: raise the limit of open files (ulimit -n)" in line
         assert "/ipc" in line
+    assert accepted_before == ["big", "big"]
     assert last == "1"
 
 

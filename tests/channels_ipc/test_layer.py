@@ -455,7 +455,8 @@ async def test_many_named_channels_keep_within_the_bound_of_descriptors(make_lay
     for n in range(400):
         await nothing_waits(layer, f"channel-{n}")
         await other.send(f"channel-{n}", {"type": "t", "n": n})
-    assert len(os.listdir("/proc/self/fd")) - before < 3 * 130
+    # The receiver keeps two for each of its 128, the sender one.
+    assert len(os.listdir("/proc/self/fd")) - before <= 3 * 128 + 10
     for n in range(400):
         assert await receive(layer, f"channel-{n}") == [n]
 
