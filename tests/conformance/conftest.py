@@ -13,6 +13,7 @@ from . import matrix, redis_server
 OUTCOMES = {
     "passed": matrix.KEEPS,
     "xfailed": matrix.BREAKS,
+    "xpassed": matrix.KEEPS,
     "skipped": matrix.NOT_APPLICABLE,
     "failed": "FAILED",
     "error": "ERROR",

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import cleandoc
+from itertools import chain
 from pathlib import Path
 
 from .base import applies
@@ -18,7 +19,7 @@ from .suite import SECTIONS
 PAGE = Path(__file__).parents[2] / "docs" / "channel-layers.md"
 BEGIN = "<!-- matrix: written by `python -m tests.conformance.matrix` -->"
 END = "<!-- end of matrix -->"
-KEEPS, BREAKS, NOT_APPLICABLE = "yes", "no", "n/a"
+KEEPS, BREAKS, RACE, NOT_APPLICABLE = "yes", "no", "at times not", "n/a"
 
 
 @dataclass(frozen=True)
@@ -45,12 +46,14 @@ def expected(rule: Rule, subject: Subject) -> str:
     """Return what the suite expects of ``subject``: yes, no or n/a."""
     if not applies(subject, rule.test):
         return NOT_APPLICABLE
+    if rule.name in subject.races:
+        return RACE
     return BREAKS if rule.name in subject.breaks else KEEPS
 
 
 def markdown(subjects: Sequence[Subject]) -> str:
     """Return the expected matrix as Markdown, each "no" with the number of its reason."""
-    reasons = list(dict.fromkeys(reason for one in subjects for reason in one.breaks.values()))
+    reasons = list(dict.fromkeys(chain(*(known(one).values() for one in subjects))))
     lines = [row("Rule", *(one.name for one in subjects)), row("---", *[":-:"] * len(subjects))]
     section = None
     for rule in rules():
@@ -63,14 +66,19 @@ def markdown(subjects: Sequence[Subject]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def known(subject: Subject) -> dict[str, str]:
+    """Return the reason of each rule that ``subject`` breaks, always or at times."""
+    return {**subject.breaks, **subject.races}
+
+
 def row(*cells: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
 def cell(rule: Rule, subject: Subject, reasons: Sequence[str]) -> str:
     answer = expected(rule, subject)
-    if answer == BREAKS:
-        return f"**no** ({reasons.index(subject.breaks[rule.name]) + 1})"
+    if answer in (BREAKS, RACE):
+        return f"**{answer}** ({reasons.index(known(subject)[rule.name]) + 1})"
     return answer
 
 

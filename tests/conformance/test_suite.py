@@ -41,11 +41,13 @@ def test_rules_each_have_a_sentence_of_their_own() -> None:
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
 def test_known_breaches_are_of_rules_that_apply(subject) -> None:
     applicable = {rule.name for rule in matrix.rules() if matrix.applies(subject, rule.test)}
-    assert set(subject.breaks) <= applicable
+    assert set(subject.breaks) | set(subject.races) <= applicable
+    assert not set(subject.breaks) & set(subject.races)
 
 
 def test_ipc_breaks_one_rule_on_purpose() -> None:
     assert list(IPC.breaks) == ["test_capacity_is_shared_over_the_prefix"]
+    assert not IPC.races
 
 
 async def test_inmemory_message_stays_in_its_process() -> None:

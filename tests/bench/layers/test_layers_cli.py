@@ -51,7 +51,7 @@ def test_layers_with_a_missing_cell_says_so_and_fails(tmp_path: Path, monkeypatc
 
 
 def test_layers_without_redis_server_names_the_package(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(services.shutil, "which", lambda _: None)
+    monkeypatch.setattr(services.shutil, "which", lambda *_, **__: None)
     asked = ["--rounds", "1", "--measure", "idle", "--into", str(tmp_path / "run")]
     done = CliRunner().invoke(main, ["layers", *asked])
     assert done.exit_code == 2
