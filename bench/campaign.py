@@ -73,16 +73,24 @@ class Watcher(Protocol):
 
 
 class Pace:
-    """How far a campaign is and what it still takes: the plan, corrected by how it has gone."""
+    """How far a campaign is and what it still takes: the plan, corrected by how it has gone.
+
+    Reruns are left out of the correction: that some were needed so far makes no later round longer.
+    """
 
     def __init__(self, total_s: float, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._begun_s = clock()
         self._total_s = total_s
         self._done_s = 0.0
+        self._reruns_s = 0.0
 
     def did(self, planned_s: float) -> None:
         self._done_s += planned_s
+
+    def reran(self, since_s: float) -> None:
+        """Take note of a rerun that began at ``since_s`` and has just ended."""
+        self._reruns_s += self._clock() - since_s
 
     @property
     def elapsed_s(self) -> float:
@@ -94,7 +102,7 @@ class Pace:
 
     def takes_s(self, planned_s: float) -> float:
         """Return how long something planned to take ``planned_s`` takes at the pace so far."""
-        pace = self.elapsed_s / self._done_s if self._done_s else 1.0
+        pace = (self.elapsed_s - self._reruns_s) / self._done_s if self._done_s else 1.0
         return planned_s * pace
 
     @property
@@ -186,8 +194,11 @@ class Run:
         """Measure until an attempt counts, at most ``ATTEMPTS`` times."""
         for attempt in range(1, ATTEMPTS + 1):
             self.watcher.measuring(round_, arm, test, attempt)
+            begun_s = self.clock()
             sample = self._attempt(round_, arm, test, attempt, deployed)
             self._keep(sample)
+            if attempt > 1:
+                self.pace.reran(begun_s)
             if sample.valid or not self._affords_rerun(test):
                 break
         self._tell(self.plan.cell_s(test))

@@ -19,7 +19,7 @@ LOCAL = PROJECT / "results" / "local"  # not under version control
 def new_folder(into: Path | None, started: datetime) -> Path:
     """Return the empty folder to write into, made if need be; nothing is ever overwritten."""
     folder = into or LOCAL / started.strftime("%Y%m%d-%H%M%S")
-    with _writing(folder):
+    with writing(folder):
         if folder.exists() and not folder.is_dir():
             raise BadInput(f"{folder} is a file: name a folder that is new or empty")
         if folder.exists() and any(folder.iterdir()):
@@ -66,7 +66,7 @@ class Ledger:
             command=anonymous(sample.command),
             identity=anonymous(sample.identity),
         )
-        with _writing(self.folder):
+        with writing(self.folder):
             records.write(nameless, self.folder / "raw")
         self.samples.append(nameless)
 
@@ -77,12 +77,12 @@ class Ledger:
         self._write_campaign()
 
     def _write_campaign(self) -> None:
-        with _writing(self.folder):
+        with writing(self.folder):
             records.write_campaign(self.campaign, self.folder)
 
 
 @contextmanager
-def _writing(folder: Path) -> Iterator[None]:
+def writing(folder: Path) -> Iterator[None]:
     """Turn what the file system refuses into one line that names the folder."""
     try:
         yield

@@ -15,7 +15,7 @@ from rich.console import Console
 from bench import provenance, supervise
 from bench.apparatus import Servers
 from bench.campaign import Run
-from bench.ledger import Ledger, new_folder, opened
+from bench.ledger import Ledger, new_folder, opened, writing
 from bench.plan import Plan, plan
 from bench.progress import duration, watching
 from bench.provenance import PROJECT, Pinning
@@ -137,7 +137,8 @@ def _show(ledger: Ledger, console: Console) -> Summary:
     """Print the table and where the report is."""
     summary = summarize(ledger.campaign, ledger.samples)
     console.print(verdict_table(summary))
-    page = publish(ledger.folder).resolve()
+    with writing(ledger.folder):
+        page = publish(ledger.folder).resolve()
     shown = page.relative_to(PROJECT) if page.is_relative_to(PROJECT) else page
     console.print(f"\nReport: [bold]{shown}[/]", soft_wrap=True, highlight=False)
     return summary

@@ -237,6 +237,7 @@ def test_quick_campaign_stays_within_its_budget_however_much_does_not_count(worl
     assert planned.budget_s
     assert world.now_s <= planned.budget_s
     assert max(one.attempt for one in result.samples) > 1
+    assert result.rounds_done == 3  # no round is given up for reruns
 
 
 def test_quick_campaign_on_a_slow_machine_does_fewer_rounds_and_says_so(world: World) -> None:
