@@ -43,7 +43,7 @@ def environ(message: dict[str, Any]) -> dict[str, Any]:
         "QUERY_STRING": message["query_string"].decode("latin-1"),
         "REMOTE_ADDR": (message.get("client") or ("",))[0],
         "SERVER_NAME": server_name,
-        "SERVER_PORT": str(server_port),
+        "SERVER_PORT": str(server_port or 80),  # a unix socket has none
         "SERVER_PROTOCOL": f"HTTP/{message['http_version']}",
         "wsgi.version": (1, 0),
         "wsgi.url_scheme": message.get("scheme", "http"),

@@ -69,6 +69,7 @@ def test_environ_takes_the_length_of_the_body_over_the_header():
 def test_environ_without_addresses_still_names_a_server():
     found = environ(client=None, server=None)
     assert (found["SERVER_NAME"], found["REMOTE_ADDR"]) == ("localhost", "")
+    assert environ(server=("/run/server.sock", None))["SERVER_PORT"] == "80"
 
 
 def test_run_returns_what_django_answers():
