@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 PYTHON311 ?= python3.11
 PYTHON36  ?= python3.6
 
-.PHONY: bench bench-full test lint system env baselines-env channels1-env channels017-env clean
+.PHONY: bench bench-full test front-page lint system env baselines-env channels1-env channels017-env clean
 
 bench: env system
 	$(BIN)/python -m bench run --quick
@@ -17,6 +17,10 @@ bench-full: env system
 
 test: env system baselines-env $(if $(shell command -v $(PYTHON311)),channels1-env)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# Fills in what README.md takes from the code and from the newest published campaign.
+front-page: env
+	$(BIN)/python -m bench.front_page
 
 lint: env
 	$(BIN)/ruff check .

@@ -1,0 +1,106 @@
+"""The parts of README.md that are made from code and data: ``python -m bench.front_page``.
+
+Each stands between two comments, ``<!-- name -->`` and ``<!-- /name -->``. A test asserts that
+filling them in again changes nothing.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench import findings, summary
+from bench.conclusions import standing
+from bench.records import read, read_campaign
+from bench.variants import LAYERS, SERVERS, VARIANTS, Variant
+
+ROOT = Path(__file__).resolve().parent.parent
+CHARTS = ("latency-2016", "throughput-2016")
+
+
+def fill(text: str, parts: dict[str, str]) -> str:
+    """Return ``text`` with each part in its place; raise ``KeyError`` where it has no place."""
+    for name, part in parts.items():
+        place = re.compile(rf"<!-- {name} -->\n.*?<!-- /{name} -->", re.DOTALL)
+        # Escaped, because sub() gives backslashes a meaning of their own.
+        filled = f"<!-- {name} -->\n{part}\n<!-- /{name} -->".replace("\\", "\\\\")
+        text, count = place.subn(filled, text)
+        if count != 1:
+            raise KeyError(f"{count} places for {name}: one <!-- {name} --> is needed")
+    return text
+
+
+def parts(root: Path = ROOT) -> dict[str, str]:
+    """Return what stands in each place of the README."""
+    published = newest(root / "results")
+    return {
+        "variants": "\n".join(_variants()),
+        "results": "\n".join(_results(published, root)) if published else "None are published yet.",
+    }
+
+
+def newest(results: Path) -> Path | None:
+    """Return the folder of the newest published headline campaign, if there is one."""
+    folders = [path.parent for path in results.glob("????-??-??*/campaign.json")]
+    return max(folders, default=None)
+
+
+def _variants() -> Iterator[str]:
+    yield "| variant | server | channel layer | processes | middleware |"
+    yield "|---|---|---|---:|---|"
+    for variant in VARIANTS.values():
+        if variant.stack == "today":
+            yield _variant(variant)
+
+
+def _variant(variant: Variant) -> str:
+    server = SERVERS[variant.server]
+    layer = "none" if variant.layer == "none" else LAYERS[variant.layer].name
+    interface = server.interface.upper()
+    return (
+        f"| `{variant.name}` | {server.label} ({interface}) | {layer} | {variant.processes} "
+        f"| {variant.middleware} |"
+    )
+
+
+def _results(folder: Path, root: Path) -> Iterator[str]:
+    campaign = read_campaign(folder)
+    summed = summary.summarize(campaign, read(folder / "raw"))
+    where = folder.relative_to(root)
+    yield f"{standing(summed)} [All of it]({where}/README.md), with the raw data."
+    for section in findings.sections(summed):
+        yield ""
+        yield f"**{section.title}**"
+        yield ""
+        headings = [f"{figure.heading} | to the control" for figure in section.figures]
+        yield f"| | {' | '.join(headings)} | rounds |"
+        yield "|---|" + "---:|---|" * len(section.figures) + "---|"
+        for row in section.rows:
+            name = f"{row.arm} ({row.role})" if row.role else row.arm
+            yield f"| {' | '.join([name, *_entries(row), row.rounds])} |"
+    for chart in CHARTS:
+        if (folder / "charts" / f"{chart}.svg").is_file():
+            yield ""
+            yield from _picture(where / "charts", chart)
+
+
+def _entries(row: findings.Row) -> Iterator[str]:
+    for entry in row.entries:
+        mark = "≈ " if entry.tone == "same" else ""
+        yield entry.value
+        yield f"{mark}{entry.ratio}" + (f" ({entry.bounds})" if entry.bounds else "")
+
+
+def _picture(folder: Path, chart: str) -> Iterator[str]:
+    yield "<picture>"
+    yield f'<source media="(prefers-color-scheme: dark)" srcset="{folder}/{chart}-dark.svg">'
+    yield f'<img alt="{chart.replace("-", ", ")} beside today" src="{folder}/{chart}.svg">'
+    yield "</picture>"
+
+
+def main() -> None:
+    readme = ROOT / "README.md"
+    readme.write_text(fill(readme.read_text(), parts()))
+
+
+if __name__ == "__main__":
+    main()
