@@ -12,6 +12,7 @@ from time import monotonic, time
 
 from channels_ipc import wire
 from channels_ipc.directory import RuntimeDirectory, list_folder
+from channels_ipc.errors import explained
 from channels_ipc.groups import Markers
 from channels_ipc.inbox import Inbox
 from channels_ipc.local import LocalChannel
@@ -133,7 +134,8 @@ class Endpoint:
         if isinstance(way, LocalChannel):
             self.inbox().join(group, channel, monotonic() + lasting_s)
         else:
-            self._markers.add(group, channel, time() + lasting_s)
+            with explained(self.directory.path):
+                self._markers.add(group, channel, time() + lasting_s)
 
     def leave(self, group: str, channel: str, deadline: float) -> None:
         way = self.way(channel)
