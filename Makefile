@@ -9,13 +9,13 @@ PYTHON36  ?= python3.6
 
 .PHONY: bench bench-full test front-page lint system env baselines-env channels1-env channels017-env clean
 
-bench: env system
+bench: env
 	$(BIN)/python -m bench run --quick
 
-bench-full: env system
+bench-full: env
 	$(BIN)/python -m bench run --full
 
-test: env system baselines-env $(if $(shell command -v $(PYTHON311)),channels1-env)
+test: env baselines-env $(if $(shell command -v $(PYTHON311)),channels1-env)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 # Fills in what README.md takes from the code and from the newest published campaign.
@@ -29,7 +29,8 @@ lint: env
 
 env: $(VENV)/.installed
 
-$(VENV)/.installed: requirements.txt constraints.txt
+# First the Debian packages: without python3-venv there is no environment.
+$(VENV)/.installed: requirements.txt constraints.txt | system
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
 	touch $@
