@@ -6,6 +6,7 @@ different layers differ in that one factor. What a machine decides comes from th
 ``DJANGO_SECRET_KEY``       give one wherever more than one process serves; random otherwise
 ``DJANGO_ALLOWED_HOSTS``    comma separated; loopback names otherwise
 ``TESTPROJECT_MIDDLEWARE``  ``stock`` (what ``startproject`` writes) or ``none``
+``TESTPROJECT_DELIVERY``    ``hub`` or ``group``: how topics reach their subscribers
 """
 
 import os
@@ -26,6 +27,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "channels",
+    "testproject",
 ]
 
 # Over ASGI the middleware decides the result: each of Django's is sync, and each costs a thread
@@ -48,6 +50,19 @@ except KeyError as unknown:
     raise ImproperlyConfigured(
         f"TESTPROJECT_MIDDLEWARE={unknown.args[0]!r} is not one of {', '.join(MIDDLEWARE_SETS)}"
     ) from None
+
+# How a published message gets to the sockets of a process: once for all of them, through the
+# process's hub, or once for each of them, which is what group_send does by itself.
+DELIVERIES = ("hub", "group")
+DELIVERY = os.environ.get("TESTPROJECT_DELIVERY", "hub")
+if DELIVERY not in DELIVERIES:
+    raise ImproperlyConfigured(
+        f"TESTPROJECT_DELIVERY={DELIVERY!r} is not one of {', '.join(DELIVERIES)}"
+    )
+
+# A hub's channel carries what a whole process is due, and the usual 100 messages are a few
+# milliseconds of that. For the layers that have a capacity; pub/sub's has none.
+CHANNEL_CAPACITY = {"hub.*": 8_192}
 
 ROOT_URLCONF = "testproject.urls"
 ASGI_APPLICATION = "testproject.application.application"
@@ -93,5 +108,6 @@ LOGGING = {
     "root": {"handlers": ["console"], "level": "WARNING"},
 }
 
-# How long a relayed request waits for a worker before it is answered with 504, in seconds.
-RELAY_TIMEOUT_S = 5.0
+# How long a relayed request waits for a worker before it is answered with 504, in seconds. Below
+# the 5 s after which Daphne gives up on a handshake without telling anybody why.
+RELAY_TIMEOUT_S = 4.0

@@ -1,5 +1,20 @@
 """The channel layer in the server's own memory: one process, and no worker can reach it."""
 
-from settings.base import *  # noqa: F403
+import fnmatch
+import re
 
-CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+from settings.base import *  # noqa: F403
+from settings.base import CHANNEL_CAPACITY
+
+CHANNEL_LAYERS = {
+    "default": {
+        "BACKEND": "channels.layers.InMemoryChannelLayer",
+        # This layer stops at the documented dict: it takes what the others make of one.
+        "CONFIG": {
+            "channel_capacity": [
+                (re.compile(fnmatch.translate(pattern)), capacity)
+                for pattern, capacity in CHANNEL_CAPACITY.items()
+            ]
+        },
+    }
+}

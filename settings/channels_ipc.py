@@ -3,11 +3,15 @@
 import os
 
 from settings.base import *  # noqa: F403
+from settings.base import CHANNEL_CAPACITY
 
 CHANNEL_LAYERS = {
     "default": {
         "BACKEND": "channels_ipc.IPCChannelLayer",
-        # None is the layer's own choice, which all processes of a user share.
-        "CONFIG": {"directory": os.environ.get("CHANNELS_IPC_DIRECTORY") or None},
+        "CONFIG": {
+            # None is the layer's own choice, which all processes of a user share.
+            "directory": os.environ.get("CHANNELS_IPC_DIRECTORY") or None,
+            "channel_capacity": CHANNEL_CAPACITY,
+        },
     }
 }

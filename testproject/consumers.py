@@ -1,5 +1,6 @@
 """The consumers: what Channels serves in the server's own process."""
 
+import json
 import os
 
 from channels.generic.http import AsyncHttpConsumer
@@ -87,7 +88,7 @@ class EchoConsumer(AsyncWebsocketConsumer):
     """Gives every message back, text as text and bytes as bytes."""
 
     async def connect(self):
-        await self.accept(headers=[server_pid()])
+        await accept(self, {"server_pid": os.getpid()})
 
     async def receive(self, text_data=None, bytes_data=None):
         await self.send(text_data=text_data, bytes_data=bytes_data)
@@ -99,7 +100,7 @@ class RoomConsumer(AsyncWebsocketConsumer):
     async def connect(self):
         self.room = "room." + self.scope["url_route"]["kwargs"]["name"]
         await self.channel_layer.group_add(self.room, self.channel_name)
-        await self.accept(headers=[server_pid()])
+        await accept(self, {"server_pid": os.getpid()})
 
     async def receive(self, text_data=None, bytes_data=None):
         await self.channel_layer.group_send(
@@ -125,7 +126,8 @@ class RelayEchoConsumer(AsyncWebsocketConsumer):
         except relay.RelayError as error:
             await refuse(self, error.status, str(error))
         else:
-            await self.accept(headers=[server_pid(), worker_header(reply["worker_pid"])])
+            pids = {"server_pid": os.getpid(), "worker_pid": reply["worker_pid"]}
+            await accept(self, pids)
 
     async def receive(self, text_data=None, bytes_data=None):
         message = bytes_data if text_data is None else text_data
@@ -143,6 +145,20 @@ class NoSuchSocket(AsyncWebsocketConsumer):
 
     async def connect(self):
         await refuse(self, 404, "There is no WebSocket here.")
+
+
+async def accept(consumer, pids):
+    """Accept the handshake, and say which processes serve.
+
+    They stand in its headers, and where the query is ``pids`` also in a first message, as JSON:
+    Daphne and Granian send no headers with a handshake.
+    """
+    headers = [
+        (f"X-{name.replace('_', '-').title()}".encode(), b"%d" % pids[name]) for name in pids
+    ]
+    await consumer.accept(headers=headers)
+    if consumer.scope["query_string"] == b"pids":
+        await consumer.send(text_data=json.dumps(pids))
 
 
 async def refuse(consumer, status, text):

@@ -1,6 +1,7 @@
 """The consumers in this process, over the in-memory layer."""
 
 import asyncio
+import json
 import os
 
 import pytest
@@ -30,6 +31,13 @@ async def echo():
 async def test_echo_gives_the_frame_back(echo, frame):
     await echo.send_input({"type": "websocket.receive", **frame})
     assert await echo.receive_output() == {"type": "websocket.send", **frame}
+
+
+async def test_echo_that_is_asked_says_who_serves_in_a_first_message():
+    socket = connect("/ws/echo/?pids")
+    await socket.connect()
+    assert json.loads(await socket.receive_from()) == {"server_pid": os.getpid()}
+    await socket.disconnect()
 
 
 async def test_room_gives_everybody_in_it_every_message():

@@ -245,6 +245,14 @@ async def test_relay_socket_echoes_through_the_worker_in_order(worker):
     await socket.disconnect()
 
 
+async def test_relay_socket_that_is_asked_names_the_worker_in_a_first_message(worker):
+    socket = WebsocketCommunicator(application, "/ws/relay/?pids", headers=ORIGIN)
+    await socket.connect(timeout=WAIT_S)
+    said = json.loads(await socket.receive_from(timeout=WAIT_S))
+    assert said == {"server_pid": os.getpid(), "worker_pid": worker.pid}
+    await socket.disconnect()
+
+
 async def test_relay_socket_without_a_worker_is_refused(layer, settings):
     settings.RELAY_TIMEOUT_S = 0.2
     socket = WebsocketCommunicator(application, "/ws/relay/", headers=ORIGIN)

@@ -47,9 +47,28 @@ def test_overlay_differs_from_base_in_the_layer_only(overlay):
 def test_overlays_for_redis_use_the_given_redis_with_the_same_connection():
     core, pubsub = values("channels_redis"), values("channels_redis_pubsub")
     config = core["CHANNEL_LAYERS"]["default"]["CONFIG"]
-    assert config == pubsub["CHANNEL_LAYERS"]["default"]["CONFIG"]
     # Without the None redis-py gives up on a channel that stays quiet.
-    assert config == {"hosts": [{"address": REDIS_URL, "socket_timeout": None}]}
+    hosts = {"hosts": [{"address": REDIS_URL, "socket_timeout": None}]}
+    assert pubsub["CHANNEL_LAYERS"]["default"]["CONFIG"] == hosts
+    assert config == hosts | {"channel_capacity": {"hub.*": 8_192}}
+
+
+@pytest.mark.parametrize("overlay", ["channels_inmemory", "channels_ipc", "channels_redis"])
+def test_overlay_gives_a_hub_room_for_a_whole_process(overlay):
+    probe = (
+        "from channels.layers import get_channel_layer as get; "
+        "print(get().get_capacity('hub.a!b'), get().get_capacity('specific.a!b'))"
+    )
+    module = f"settings.{overlay}"
+    done = manage("shell", "--no-imports", "-c", probe, DJANGO_SETTINGS_MODULE=module)
+    assert done.stdout == "8192 100\n", done.stderr
+
+
+@pytest.mark.parametrize("name", ["", "Hub", "both"])
+def test_delivery_unknown_refuses(name):
+    done = manage("check", TESTPROJECT_DELIVERY=name)
+    assert done.returncode != 0
+    assert f"TESTPROJECT_DELIVERY={name!r} is not one of hub, group" in done.stderr
 
 
 @pytest.mark.parametrize("overlay", ["channels_redis", "channels_redis_pubsub"])
