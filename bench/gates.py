@@ -79,8 +79,9 @@ def failures(load: Load) -> Gate:
     """Hardly any request failed: the latency of the others would be that of a lighter load."""
     failed = load.error + load.timeout + load.dropped
     share = failed / max(load.sent + load.dropped, 1)
-    kinds = ", ".join(f"{count} {kind}" for kind, count in load.error_kinds.items())
-    reason = f"{failed} of {load.sent + load.dropped} requests failed: {kinds or 'no reply'}"
+    kinds = load.error_kinds | {"without a reply": load.timeout, "never sent": load.dropped}
+    causes = ", ".join(f"{count} {kind}" for kind, count in kinds.items() if count)
+    reason = f"{failed} of {load.sent + load.dropped} requests failed: {causes}"
     return _at_most("failures", 100 * share, 100 * FAILED_SHARE, "%", reason)
 
 

@@ -92,6 +92,14 @@ def test_gate_fires(
     assert gate.reason
 
 
+def test_failures_are_told_by_their_cause(check: Callable[..., dict[str, Gate]]) -> None:
+    flaw = {"ok": 2990, "sent": 2997, "error": 5, "timeout": 2, "dropped": 3}
+    gate = check(load=flaw | {"error_kinds": {"status 503": 5}})["failures"]
+    assert gate.reason == (
+        "10 of 3000 requests failed: 5 status 503, 2 without a reply, 3 never sent"
+    )
+
+
 def test_schedule_lag_may_be_a_tenth_of_the_latency(
     check: Callable[..., dict[str, Gate]], payload: Callable[[Any], str]
 ) -> None:
