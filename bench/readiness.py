@@ -72,7 +72,8 @@ def everyone(processes: int, seen: set[int]) -> None:
 
 def mismatches(variant: Variant, told: dict[str, Any]) -> list[str]:
     """Return a phrase for each part of ``told`` that is not as ``variant`` has it."""
-    told = {"stack": "today"} | told  # only the projects of other stacks say theirs
+    # Only the projects of other stacks say theirs, and they have one way to deliver.
+    told = {"stack": "today", "delivery": "hub"} | told
     wanted = {
         "server": variant.server,
         "interface": variant.interface,
@@ -80,6 +81,7 @@ def mismatches(variant: Variant, told: dict[str, Any]) -> list[str]:
         "middleware": variant.middleware,
         "settings": variant.settings,
         "stack": variant.stack,
+        "delivery": variant.delivery,
     }
     return [
         f"{key} is {told.get(key)!r} and should be {value!r}"

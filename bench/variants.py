@@ -117,6 +117,7 @@ class Variant:
     processes: int = 1
     middleware: str = "stock"
     stack: str = "today"
+    delivery: str = "hub"  # how topics reach subscribers; nothing else depends on it
 
     def __post_init__(self) -> None:
         if self.server not in SERVERS:
@@ -127,6 +128,10 @@ class Variant:
             raise unknown("stack", self.stack, STACKS)
         if self.middleware not in ("stock", "none"):
             raise unknown("middleware", self.middleware, ("stock", "none"))
+        if self.delivery not in ("hub", "group"):
+            raise unknown("delivery", self.delivery, ("hub", "group"))
+        if self.delivery != "hub" and self.interface == "wsgi":
+            raise ValueError(f"{self.name}: a WSGI server has no sockets to deliver to")
         if self.processes < 1:
             raise ValueError(f"{self.name}: {self.processes} processes cannot serve")
         if self.interface == "wsgi" and self.layer != "none":
@@ -154,6 +159,8 @@ class Variant:
             parts.append(f"x{self.processes}")
         if self.middleware != "stock":
             parts.append("no_middleware")
+        if self.delivery != "hub":
+            parts.append(self.delivery)
         return "-".join(parts)
 
     @property

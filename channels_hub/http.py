@@ -113,7 +113,7 @@ class PollConsumer(AsyncHttpConsumer):  # type: ignore[misc]  # Channels publish
         except PollError as error:
             await self.send_json(400, json.dumps({"error": str(error)}).encode())
             return
-        sessions = PollSessions.of(await Hub.current())
+        sessions = await self.sessions()
         batch = await sessions.poll(poll.topics, poll.cursor, poll.timeout_s)
         if (b"accept", b"application/octet-stream") in self.scope["headers"]:
             headers = [
@@ -125,6 +125,9 @@ class PollConsumer(AsyncHttpConsumer):  # type: ignore[misc]  # Channels publish
             await self.send_response(200, b"".join(batch.records), headers=headers)
         else:
             await self.send_json(200, as_json(batch))
+
+    async def sessions(self) -> PollSessions:
+        return PollSessions.of(await Hub.current())
 
     async def send_json(self, status: int, body: bytes) -> None:
         headers = [(b"Content-Type", b"application/json"), (b"Cache-Control", b"no-store")]

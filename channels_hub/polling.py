@@ -12,6 +12,7 @@ import secrets
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from channels_hub.cursor import Cursor
@@ -118,11 +119,15 @@ def _place(enclosed: bytes) -> tuple[int, int]:
 
 
 class PollSessions:
-    """The sessions of one hub. ``PollSessions.of(hub)`` gives them."""
+    """The sessions of one hub. ``PollSessions.of(hub)`` gives them.
 
-    def __init__(self, hub: Hub) -> None:
+    Anything else that can ``subscribe`` and ``unsubscribe`` an outbox will do for ``hub``, and
+    anything that can ``recall`` for ``recaller``.
+    """
+
+    def __init__(self, hub: Any, recaller: Any) -> None:
         self._hub = hub
-        self._recaller = Recaller(hub)
+        self._recaller = recaller
         self._sessions: dict[str, Session] = {}
         self._sweeper: asyncio.Task[None] | None = None
 
@@ -130,7 +135,7 @@ class PollSessions:
     def of(cls, hub: Hub) -> "PollSessions":
         sessions = _registries.get(hub)
         if sessions is None:
-            sessions = _registries[hub] = cls(hub)
+            sessions = _registries[hub] = cls(hub, Recaller(hub))
         return sessions
 
     async def poll(self, topics: frozenset[str], cursor: Cursor | None, timeout_s: float) -> Batch:

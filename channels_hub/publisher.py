@@ -37,6 +37,7 @@ class Publisher:
         self.publisher = secrets.randbits(32)
         self.position = 0
         self.given_up = 0
+        self.waited_s = 0.0  # for hubs, in all
         self.hubs: dict[str, int] = {}  # a hub's channel -> the last barrier it has passed
         self._sequences: Counter[str] = Counter()
         self._barrier = 0  # the last one sent
@@ -82,7 +83,11 @@ class Publisher:
         await self.layer.group_send(HUBS, message)
 
     async def _await_barrier(self, barrier: int) -> None:
-        deadline = time.monotonic() + self.patience_s
+        began = time.monotonic()
+        await self._wait(barrier, began + self.patience_s)
+        self.waited_s += time.monotonic() - began
+
+    async def _wait(self, barrier: int, deadline: float) -> None:
         while behind := [hub for hub, passed in self.hubs.items() if passed < barrier]:
             if time.monotonic() > deadline:
                 self._give_up(behind, barrier)

@@ -147,7 +147,7 @@ class IPCChannelLayer(BaseChannelLayer):  # type: ignore[misc]  # Channels publi
                 self._endpoint = Endpoint(
                     self._base,
                     self.prefix,
-                    self.capacity,
+                    max(self.capacity, *(most for _, most in self.channel_capacity), 0),
                     self.get_capacity,
                     self.malformed,
                     self.dropped,

@@ -45,6 +45,7 @@ def identity(request: HttpRequest) -> dict[str, Any]:
         "layer": layer_name(backend),
         "layer_backend": backend,
         "middleware": middleware_set(settings.MIDDLEWARE),
+        "delivery": settings.DELIVERY,
         "settings": settings.SETTINGS_MODULE,
         "pid": os.getpid(),
         "versions": versions(),

@@ -14,5 +14,8 @@ urlpatterns = [
     path("smoke/", views.smoke),
     path("consumer/", views.channels_only),
     re_path(r"^relay/", views.channels_only),
+    path("poll/", views.channels_only),
+    path("publish/", views.channels_only),
+    path("topics/", views.topics),
     re_path(r"^ws/", views.websocket_only),
 ]

@@ -63,6 +63,12 @@ def smoke(request: HttpRequest) -> HttpResponse:
     return render(request, "testproject/smoke.html")
 
 
+@require_safe
+def topics(request: HttpRequest) -> HttpResponse:
+    """A page that draws the live feed of /ws/topics/ and its latency."""
+    return render(request, "testproject/topics.html")
+
+
 def channels_only(request: HttpRequest, **kwargs: str) -> HttpResponse:
     """Says why a path that Channels serves is not served: over ASGI it never comes here."""
     return HttpResponse(
