@@ -81,7 +81,9 @@ class Target:
             raise Failed(failure.reason, f"{failure.log_tail}\n{self.log_tail()}") from failure
         except BadInput as refused:  # the options are ours and right: the server is gone
             raise Failed(str(refused), self.log_tail()) from refused
-        return _judged(measured, sampler, self.pinned, load.command(asked, _RESULT_JSON))
+        # Where this Python lies is nobody's business.
+        command = ("python", *load.command(asked, _RESULT_JSON)[1:])
+        return _judged(measured, sampler, self.pinned, command)
 
 
 def spec(test: Workload, base_url: str, *, duration_s: float, warmup_s: float) -> LoadSpec:
