@@ -13,14 +13,21 @@ from bench.errors import unknown
 
 Interface = Literal["wsgi", "asgi"]
 
+PROXIES = ("direct", "nginx", "haproxy", "apache")
+SHARINGS = ("socket", "ports")  # how several processes are reached: see Variant
+
 
 @dataclass(frozen=True)
 class Server:
-    """A server program. ``label`` is its part of a variant's name."""
+    """A server program. ``label`` is its part of a variant's name.
+
+    ``trusts_proxy``: whether it can be told to take a client's address and scheme from a proxy.
+    """
 
     name: str
     label: str
     interface: Interface
+    trusts_proxy: bool = True
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,7 @@ SERVERS = {
         Server("gunicorn_asgi", "gunicorn-asgi", "asgi"),
         Server("uvicorn", "uvicorn", "asgi"),
         Server("daphne", "daphne", "asgi"),
-        Server("granian", "granian", "asgi"),
+        Server("granian", "granian", "asgi", trusts_proxy=False),
     )
 }
 
@@ -110,7 +117,11 @@ STACKS = {
 
 @dataclass(frozen=True)
 class Variant:
-    """One deployment. Raises ``ValueError`` for a combination that cannot work."""
+    """One deployment. Raises ``ValueError`` for a combination that cannot work.
+
+    Several processes share one listening socket (``sharing`` is ``socket``), or each listens on a
+    port of its own and the proxy spreads the clients over them (``ports``).
+    """
 
     server: str
     layer: str = "none"
@@ -118,6 +129,8 @@ class Variant:
     middleware: str = "stock"
     stack: str = "today"
     delivery: str = "hub"  # how topics reach subscribers; nothing else depends on it
+    proxy: str = "direct"
+    sharing: str = "socket"
 
     def __post_init__(self) -> None:
         if self.server not in SERVERS:
@@ -142,6 +155,18 @@ class Variant:
             raise ValueError(f"{self.name}: the in-memory layer does not cross processes")
         if self.stack != "today" and replace(self, stack="today") not in HEADLINE:
             raise ValueError(f"{self.name}: of 2016 there are the three setups of its load test")
+        self._check_front()
+
+    def _check_front(self) -> None:
+        """Raise ``ValueError`` where what stands in front of the server cannot work."""
+        if self.proxy not in PROXIES:
+            raise unknown("proxy", self.proxy, PROXIES)
+        if self.sharing not in SHARINGS:
+            raise unknown("sharing", self.sharing, SHARINGS)
+        if self.sharing == "ports" and (self.proxy == "direct" or self.processes == 1):
+            raise ValueError(f"{self.name}: several ports need several processes and a proxy")
+        if self.proxy != "direct" and not SERVERS[self.server].trusts_proxy:
+            raise ValueError(f"{self.name}: {self.server} cannot take a client's address from it")
 
     @property
     def interface(self) -> Interface:
@@ -155,8 +180,12 @@ class Variant:
             parts.insert(0, self.stack)
         if self.layer != "none":
             parts.append(self.layer)
+        if self.proxy != "direct":
+            parts.append(self.proxy)
         if self.processes > 1:
             parts.append(f"x{self.processes}")
+        if self.sharing != "socket":
+            parts.append(self.sharing)
         if self.middleware != "stock":
             parts.append("no_middleware")
         if self.delivery != "hub":
