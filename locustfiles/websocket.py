@@ -3,9 +3,10 @@
     locust -f locustfiles/websocket.py --host ws://127.0.0.1:8000
     locust -f locustfiles/websocket.py Echo --headless -t 60s --host ws://127.0.0.1:8000
 
-Two tests, each a user class: EchoAtRate (the default), an open loop at --rps over all sockets, and
-Echo, a closed loop in which every socket sends as soon as its reply has come. One user drives the
-whole load, so Locust's number of users stays at 1; what counts are the driver's own options, which
+Three tests, each a user class: EchoAtRate (the default), an open loop at --rps over all sockets;
+Echo, a closed loop in which every socket sends as soon as its reply has come; and EchoBatch, in
+which --connections sockets open, send --messages each and close, again and again until the run time
+is over (once, without one). One user drives the whole load, so Locust's number of users stays at 1; what counts are the driver's own options, which
 the web UI shows under "Custom parameters" and ``driver/options.py`` lists. In the web UI
 ``--class-picker`` offers the tests.
 """
@@ -18,11 +19,13 @@ if __name__ == "websocket":
     sys.modules.pop("websocket", None)
 
 import gevent
+from driver.batch import Batch, Totals
 from driver.loops import ClosedLoopUser, OpenLoopUser
 from driver.options import WEBSOCKET
-from driver.record import histogram, payload
+from driver.record import Recorder, histogram, payload
 from driver.target import BadTarget, Target, resolve
-from driver.user import DrivenUser, register
+from driver.ticker import clock
+from driver.user import DrivenUser, Run, recorded, register
 from driver.websocket_client import Echo as EchoSpec
 from driver.websocket_client import WebSocketClient, probe, tally
 
@@ -65,6 +68,7 @@ class WebSocketUser(DrivenUser):
             timeout_s=self.values["timeout"],
             message_bytes=self.values["message_bytes"],
             messages=self.values["messages"],
+            opening=self.values["opening"] or self.values["connections"],
         )
 
 
@@ -77,6 +81,46 @@ class Echo(WebSocketUser, ClosedLoopUser):
 
     def concurrency(self) -> int:
         return self.values["connections"] * self.values["per_connection"]
+
+
+class EchoBatch(WebSocketUser):
+    """A piece of work: sockets open, send their messages one by one, and close. All are counted."""
+
+    mode = "closed"
+
+    def read_options(self) -> None:
+        super().read_options()
+        self.values["messages"] = self.values["messages"] or 1  # 0 would be a batch without end
+
+    def client(self) -> Totals:
+        return Totals()
+
+    def measure(self, run: Run, client: Totals) -> dict[str, object]:
+        run.start = clock()
+        recorder = Recorder(run.start, scheduled=False)
+        while True:
+            batch = Batch(
+                gevent.get_hub().loop,
+                self._echo(self.target),
+                client,
+                recorder,
+                self.report,
+                detail=self.values["detail"] == "yes",
+            )
+            run.loop = batch
+            batch.over.wait()
+            if run.stopped_early or run.duration_s is None or clock() >= run.end:
+                break
+        return {"concurrency": self.values["connections"], **recorded(recorder)}
+
+    def identity(self, client: Totals) -> dict[str, object]:
+        return {
+            **super().identity(client),
+            "connection": "close",
+            "batches": client.batches,
+            "phases_s": dict(client.phases_s),
+            "socket_errors": dict(client.socket_errors),
+        }
 
 
 register(WEBSOCKET)

@@ -76,4 +76,12 @@ class ClosedLoopUser(LoopUser):
             self.concurrency(),
             run.start - self.values["warm_up"],
             run.end,
+            self.values.get("requests") or float("inf"),
         )
+
+    def measure(self, run: Run, client: Client) -> dict[str, Any]:
+        measured = super().measure(run, client)
+        asked = self.values.get("requests", 0)
+        if measured["sent"] < asked and not run.stopped_early:
+            run.warnings.append(f"the run time was over after {measured['sent']} of {asked} requests")
+        return measured

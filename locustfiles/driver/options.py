@@ -91,6 +91,12 @@ CLIENTS = Option(
     10,
     "Closed loop: how many clients, each waiting for its reply before it sends again",
 )
+REQUESTS = Option(
+    "--requests",
+    whole(0, 100_000_000),
+    0,
+    "Closed loop: end after so many requests, should the run time not end first; 0 for no limit",
+)
 MAX_IN_FLIGHT = Option(
     "--max-in-flight",
     whole(1, 9_000),
@@ -151,11 +157,24 @@ MESSAGES = Option(
     0,
     "Messages after which a socket is closed and another one opened; 0 keeps it open",
 )
+OPENING = Option(
+    "--opening",
+    whole(0, 9_000),
+    25,
+    "Handshakes that are under way at once; 0 is all. 25 is half of the shortest listen queue in use",
+)
+DETAIL = Option(
+    "--detail",
+    choice("no", "yes"),
+    "no",
+    "EchoBatch: all sockets open, then all send, then all close, and each of the three is timed",
+    ("no", "yes"),
+)
 MESSAGE_BYTES = Option("--message-bytes", whole(16, 1_000_000), 32, "Length of a message")
 ORIGIN = Option("--origin", str, "", "The Origin header; where empty, the host itself")
 
 COMMON = (RPS, ARRIVALS, MAX_IN_FLIGHT, TIMEOUT, WARM_UP, RESULT_JSON)
-HTTP = (HTTP_PATH, CONNECTION, EXPECT_BODY, CLIENTS, *COMMON, STEP)
+HTTP = (HTTP_PATH, CONNECTION, EXPECT_BODY, CLIENTS, REQUESTS, *COMMON, STEP)
 WEBSOCKET = (
     WEBSOCKET_PATH,
     CONNECTIONS,
@@ -163,6 +182,8 @@ WEBSOCKET = (
     MESSAGES,
     MESSAGE_BYTES,
     ORIGIN,
+    OPENING,
+    DETAIL,
     *COMMON,
 )
 

@@ -5,11 +5,15 @@ from typing import Any, Protocol
 
 from gevent.event import Event
 
-from .record import Recorder
+from .record import TIMEOUT, Recorder
 from .ticker import Ticker, clock
 
 # How many late arrivals leave in one go before the event loop may look at replies again.
 CATCH_UP = 64
+# What a client of a closed loop waits after a failure: a lone one costs nothing to speak of, and
+# ten clients whom a server refuses make ten errors a second instead of ten thousand.
+REST_S = 0.01
+LONGEST_REST_S = 1.0
 
 Done = Callable[[str | None, int], None]
 # intended, now, failure, body length: what is told about each reply, such as to Locust's statistics
@@ -49,14 +53,14 @@ class Loop:
             self.recorder.finished(intended, replied, failure)
             if intended >= self.recorder.start:
                 self.report(intended, replied, failure, length)
-            self._follow(replied)
+            self._follow(replied, failure)
 
         self.in_flight += 1
         self.recorder.sent(intended, now)
         self.client.send(done)
 
-    def _follow(self, now: float) -> None:
-        """A reply has come."""
+    def _follow(self, now: float, failure: str | None) -> None:
+        """A reply has come, or the request has failed."""
         self._settle()
 
     def _settle(self) -> None:
@@ -115,7 +119,10 @@ class OpenLoop(Loop):
 class ClosedLoop(Loop):
     """Keeps ``clients`` requests in flight from ``begin`` to ``end``.
 
-    Each reply makes room for the next request.
+    Each reply makes room for the next request, and ``requests`` is how many there are to be counted
+    at most. A client whose request has failed rests before the next one, longer and longer while
+    nothing succeeds (``rest_s``): against a server that refuses, a closed loop would otherwise do
+    nothing but spin and count errors. One that timed out has waited long enough.
     """
 
     def __init__(
@@ -127,10 +134,15 @@ class ClosedLoop(Loop):
         clients: int,
         begin: float,
         end: float,
+        requests: float = float("inf"),
     ) -> None:
         super().__init__(client, recorder, report)
+        self.loop = loop
         self.clients = clients
         self.end = end
+        self.left = requests
+        self.failed_in_a_row = 0
+        self.resting: set[Any] = set()  # the timers of those who wait after a failure
         self.ticker = Ticker(loop, self._ring)
         self.ticker.set(begin)
 
@@ -148,13 +160,42 @@ class ClosedLoop(Loop):
             self.ticker.set(self.end)
         self._fill()
 
+    def stop(self) -> None:
+        for timer in self.resting:
+            timer.close()
+        self.resting.clear()
+        super().stop()
+
     def _fill(self) -> None:
-        while not self.stopping and self.in_flight < self.clients:
+        while not self.stopping and self.in_flight + len(self.resting) < self.clients:
+            if not self.left:
+                self.stop()
+                return
             now = clock()
+            if now >= self.recorder.start:
+                self.left -= 1
             self._send(now, now)
 
-    def _follow(self, now: float) -> None:
+    def _follow(self, now: float, failure: str | None) -> None:
+        self.failed_in_a_row = self.failed_in_a_row + 1 if failure else 0
         if self.stopping or now >= self.end:
             self._settle()
-        else:
-            self._fill()
+            return
+        if failure and failure != TIMEOUT:
+            self._rest()
+        self._fill()
+
+    def _rest(self) -> None:
+        timer = self.loop.timer(rest_s(self.failed_in_a_row, self.clients))
+        self.resting.add(timer)
+        timer.start(self._rested, timer)
+
+    def _rested(self, timer: Any) -> None:
+        self.resting.discard(timer)
+        timer.close()
+        self._fill()
+
+
+def rest_s(failed_in_a_row: int, clients: int) -> float:
+    """Return how long a client rests: twice as long each time all have failed again. Pure."""
+    return min(LONGEST_REST_S, REST_S * 2.0 ** min(20, failed_in_a_row // clients))

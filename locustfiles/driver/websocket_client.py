@@ -26,7 +26,6 @@ from .ticker import clock
 
 Done = Callable[[str | None, int], None]
 
-OPENING = 25  # handshakes under way at once: half of the shortest listen queue in common use
 RETRY_S = 0.01
 CORRUPT = "corrupt"
 OUT_OF_ORDER = "out of order"
@@ -35,7 +34,10 @@ NOT_CONNECTED = "not connected"
 
 @dataclass(frozen=True)
 class Echo:
-    """What is sent where. ``messages`` a socket are sent before it is replaced, 0 for no end."""
+    """What is sent where. ``messages`` a socket are sent before it is replaced, 0 for no end.
+
+    ``opening`` handshakes are under way at once.
+    """
 
     target: Target
     origin: str
@@ -43,6 +45,7 @@ class Echo:
     timeout_s: float
     message_bytes: int
     messages: int = 0
+    opening: int = 25
 
 
 @dataclass(eq=False)
@@ -102,8 +105,10 @@ class WebSocketClient:
     verdicts: list[Verdict] = field(default_factory=list)
     connect_us: "array[int]" = field(default_factory=lambda: array("I"))
     reasons: Counter[str] = field(default_factory=Counter)  # why sockets did not open
+    socket_class: "Callable[[Any], Socket] | None" = None
 
     def __post_init__(self) -> None:
+        self.socket_class = self.socket_class or Socket
         self.deadlines = Deadlines(self.loop, self.echo.timeout_s, lambda each: each.expire())
         self.message_deadlines = Deadlines(self.loop, self.echo.timeout_s, self._give_up)
         self.waiting: deque[Message] = deque()
@@ -127,13 +132,18 @@ class WebSocketClient:
             # Not at once: a closed loop with nobody to talk to would spin.
             gevent.spawn_later(RETRY_S, done, NOT_CONNECTED, 0)
             return
-        text = b"%016x" % next(self.numbers)
-        message = Message(text.ljust(self.echo.message_bytes, b"."), done)
-        self.message_deadlines.add(message)
+        message = self.message(done)
         if socket is None:
             self.waiting.append(message)
         else:
             socket.send(message)
+
+    def message(self, done: Done) -> Message:
+        """Return the next message, whose time runs from here on. No two are the same."""
+        text = b"%016x" % next(self.numbers)
+        message = Message(text.ljust(self.echo.message_bytes, b"."), done)
+        self.message_deadlines.add(message)
+        return message
 
     def close(self) -> None:
         """Close every socket; messages under way are reported as timeouts."""
@@ -177,10 +187,10 @@ class WebSocketClient:
         message.done(failure, 0)
 
     def _open_more(self) -> None:
-        while self.missing and self.opening < OPENING and not self.closing:
+        while self.missing and self.opening < self.echo.opening and not self.closing:
             self.missing -= 1
             self.opening += 1
-            Socket(self)
+            self.socket_class(self)
         if not self.opening:
             self.ready.set()
 
@@ -263,9 +273,13 @@ class Socket:
         for event in self.protocol.events_received():
             if isinstance(event, Frame):
                 self._frame(event)
-        if self.protocol.state is not State.OPEN:
+        if self._is_over:
             close = self.protocol.close_rcvd
             self._ended(f"closed {close.code}" if close else CLOSED)
+
+    @property
+    def _is_over(self) -> bool:
+        return self.protocol.state is not State.OPEN
 
     def _opened(self) -> bool:
         """Return whether the handshake has succeeded; report it if it has, or has failed."""
@@ -314,8 +328,12 @@ class Socket:
         self.verdict.out_of_order += failure == OUT_OF_ORDER
         self._finish(message, failure)
         if not self.under_way and self._is_spent:
-            self.close()
-            self.client.replace(self)
+            self._retire()
+
+    def _retire(self) -> None:
+        """It has sent all it should, and has every reply."""
+        self.close()
+        self.client.replace(self)
 
     def _finish(self, message: Message, failure: str | None) -> None:
         self.client.message_deadlines.remove(message)

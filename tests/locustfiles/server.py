@@ -51,6 +51,11 @@ class Seen:
     waiting_max: int = 0
 
 
+def must_close(request: bytes) -> bool:
+    """Return whether the client means to use the connection once. HTTP/1.0 always does, here."""
+    return b"Connection: close" in request or b" HTTP/1.0" in request
+
+
 class Connection(asyncio.Protocol):
     free_at = 0.0  # of the one queue: when the last request in it will have been served
 
@@ -76,7 +81,7 @@ class Connection(asyncio.Protocol):
         faulty = behaviour.fault and number >= 0 and number % behaviour.every == 0
         Connection.free_at = max(Connection.free_at, time.monotonic()) + behaviour.service_s
         asyncio.get_running_loop().call_at(
-            Connection.free_at, self.answer, bool(faulty), b"Connection: close" in data
+            Connection.free_at, self.answer, bool(faulty), must_close(data)
         )
 
     def answer(self, faulty: bool, close: bool) -> None:
