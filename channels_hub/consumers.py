@@ -13,8 +13,10 @@ server makes a sender wait for the network, and a client that never says what it
 after one window.
 
 A message that cannot be understood is answered ``{"error": "...", "id": ...}`` and changes nothing;
-the socket stays usable. The server closes with 1013 (try again later) where the client fell behind
-and its policy is to be closed, and with 1011 where the channel layer failed.
+the socket stays usable. The server closes with 4013 where the client fell behind and its policy is
+to be closed, and with 4011 where the channel layer failed: the application's own codes for what
+1013 (try again later) and 1011 (internal error) say, because Daphne can close with 1000 and 3000
+to 4999 only.
 """
 
 import asyncio
@@ -30,6 +32,10 @@ from channels_hub.records import TopicError, check_topic
 
 LARGEST_REQUEST = 4 * 1024 * 1024  # characters
 MOST_TOPICS = 100_000  # per socket
+
+# Close codes.
+LAYER_FAILED = 4011
+FELL_BEHIND = 4013
 
 
 class RequestError(ValueError):
@@ -144,9 +150,9 @@ class HubTopicsConsumer(TopicsConsumer):
                 self.move_window()
                 await self.send(bytes_data=frame)
         except Overflow:
-            await self.close(code=1013)
+            await self.close(code=FELL_BEHIND)
         except Ended:
-            await self.close(code=1011)
+            await self.close(code=LAYER_FAILED)
 
     def note_received(self, total_bytes: object) -> None:
         if not isinstance(total_bytes, int) or not 0 <= total_bytes <= self.sent_bytes:

@@ -153,14 +153,14 @@ async def test_client_that_falls_behind_is_closed_where_that_is_the_policy(conne
         await publisher.publish("a", b"x" * 200)
     frame = await socket.receive_from()
     await socket.send_json_to({"received": len(frame)})
-    assert await socket.receive_output() == {"type": "websocket.close", "code": 1013}
+    assert await socket.receive_output() == {"type": "websocket.close", "code": 4013}
 
 
 async def test_client_is_told_when_the_hub_stops(connect, hub):
     socket = await connect()
     await ask(socket, subscribe=["a"])
     await hub.close()
-    assert await socket.receive_output() == {"type": "websocket.close", "code": 1011}
+    assert await socket.receive_output() == {"type": "websocket.close", "code": 4011}
 
 
 async def test_client_that_leaves_leaves_nothing_behind(hub):

@@ -268,6 +268,6 @@ async def test_relay_socket_whose_worker_dies_is_closed_with_the_reason(worker, 
     settings.RELAY_TIMEOUT_S = 0.2
     await socket.send_to(text_data="a")
     closed = await socket.receive_output(timeout=WAIT_S)
-    assert (closed["type"], closed["code"]) == ("websocket.close", 1013)
+    assert (closed["type"], closed["code"]) == ("websocket.close", 4013)
     assert "No worker answered" in closed["reason"]
     await socket.disconnect()
