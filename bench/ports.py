@@ -9,15 +9,32 @@ import socket
 import psutil
 
 from bench.errors import BadInput
+from bench.variants import Variant
 
 APPLICATION = 8000  # the application server by itself
 APPLICATION_FIRST = 8010  # with ``sharing=ports``: one port a process, counted up from here
 NGINX = 8008
+NGINX_KEPT = 8009  # the same, with connections to the server kept: `bench baselines`
 HAPROXY = 9000
 GUNICORN_ONE_WORKER = 9001
 APACHE = 8081
 REDIS = 6390  # not 6379: that one belongs to somebody else
 LOCUST_WEB = 8089
+
+
+def front(variant: Variant) -> int:
+    """Return the port that the clients of ``variant`` connect to."""
+    fronts = {"nginx": NGINX, "haproxy": HAPROXY, "apache": APACHE}
+    return fronts.get(variant.proxy) or application(variant)[0]
+
+
+def application(variant: Variant) -> tuple[int, ...]:
+    """Return the ports that the server of ``variant`` listens on."""
+    if variant.sharing == "ports":
+        return tuple(range(APPLICATION_FIRST, APPLICATION_FIRST + variant.processes))
+    alone = (variant.server, variant.processes, variant.proxy, variant.stack)
+    one_worker = alone == ("gunicorn", 1, "direct", "today")
+    return (GUNICORN_ONE_WORKER if one_worker else APPLICATION,)
 
 
 def require_free(port: int) -> None:
