@@ -72,7 +72,7 @@ def deployed(
         try:
             yield _ready(variant, process, start_s)
         finally:
-            _stop(process)
+            stop(process)
 
 
 def up(variant: Variant, *, start_s: float = START_S) -> Deployment:
@@ -82,7 +82,7 @@ def up(variant: Variant, *, start_s: float = START_S) -> Deployment:
         try:
             return _ready(variant, process, start_s)
         except BaseException:
-            _stop(process)
+            stop(process)
             raise
 
 
@@ -202,7 +202,7 @@ def _search_path(variant: Variant, shell: Mapping[str, str]) -> str:
 def _ready(variant: Variant, process: subprocess.Popen[bytes], start_s: float) -> Deployment:
     until = time.monotonic() + start_s
     ours = partial(tree, process.pid)
-    wait = partial(readiness.wait, until=until, alive=partial(_require_alive, process))
+    wait = partial(readiness.wait, until=until, alive=partial(require_alive, process))
     try:
         told = wait(partial(readiness.identity, variant, ours))
         wait(partial(readiness.everyone, variant.processes, set()))
@@ -222,7 +222,7 @@ def tree(pid: int) -> set[int]:
         return set()
 
 
-def _require_alive(process: subprocess.Popen[bytes]) -> None:
+def require_alive(process: subprocess.Popen[bytes]) -> None:
     """Raise ``readiness.Wrong`` where supervisord or one of its programs has given up."""
     if process.poll() is not None:
         raise readiness.Wrong(f"supervisord ended with {process.returncode}")
@@ -231,7 +231,8 @@ def _require_alive(process: subprocess.Popen[bytes]) -> None:
             raise readiness.Wrong(f"{program['name']} ended: {program['spawnerr']}")
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End a supervisord that this process has started, and whatever it leaves."""
     _end(process.pid)
     process.wait()
     remains.sweep()
