@@ -9,7 +9,19 @@ BODY = {"type": "http.response.body", "body": b"OK"}
 
 
 async def application(scope, receive, send):
-    if scope["type"] != "http":
+    if scope["type"] == "lifespan":
+        await lifespan(receive, send)
+    elif scope["type"] == "http":
+        await send(START)
+        await send(BODY)
+    else:
         raise NotImplementedError(f"this serves http, not {scope['type']}")
-    await send(START)
-    await send(BODY)
+
+
+async def lifespan(receive, send):
+    """Agree to the server's start and stop."""
+    while True:
+        event = (await receive())["type"]
+        await send({"type": f"{event}.complete"})
+        if event == "lifespan.shutdown":
+            return

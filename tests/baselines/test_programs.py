@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from django.test import RequestFactory
 
-from bench.baselines import BASELINES, Baseline
+from bench.baselines.programs import BASELINES, Baseline
 from bench.environment import HOST
 from testproject.views import hello
 

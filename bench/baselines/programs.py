@@ -1,10 +1,12 @@
-"""The smallest honest program of each framework, as data: what starts it, on what it depends.
+"""The programs in ``baselines/``, as data: what starts each, on what it depends.
 
-The programs are in ``baselines/``; each answers ``GET /`` with the body and the headers of the
-Django project's own ``/``. Pure: nothing here starts anything.
+Each is the smallest honest program of its framework, and answers ``GET /`` with the body and the
+headers of the Django project's own ``/``. Pure: nothing here starts anything.
 """
 
 from dataclasses import dataclass
+from sysconfig import get_path
+from typing import Literal
 
 from bench.environment import BACKLOG, HOST, ROOT
 
@@ -12,6 +14,9 @@ SOURCE = ROOT / "baselines"
 ENVIRONMENT = ROOT / ".venv-baselines" / "bin"
 _APT = "apt-get install {}"
 _MAKE = "make baselines-env"
+
+Protocol = Literal["http", "fastcgi", "uwsgi"]
+_UWSGI_SOCKETS = {"http": "--http-socket", "fastcgi": "--fastcgi-socket", "uwsgi": "--socket"}
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,8 @@ class Toolchain:
 UWSGI = Toolchain(str(ENVIRONMENT / "uwsgi"), _MAKE)
 PYTHON = Toolchain(str(ENVIRONMENT / "python"), _MAKE)
 ASGI_SERVER = Toolchain("uvicorn", "pip install -r requirements.txt")
+GUNICORN = Toolchain("gunicorn", "pip install -r requirements.txt")
+NGINX = Toolchain("nginx", _APT.format("nginx"))
 NODE = Toolchain("node", _APT.format("nodejs"))
 GO = Toolchain("go", _APT.format("golang-go"))
 
@@ -32,6 +39,7 @@ _UWSGI_OPTIONS = (
     *("--master", "--processes", "1", "--need-app"),
     *("--listen", str(BACKLOG), "--disable-logging", "--die-on-term"),
 )
+DJANGO_MODULE = "testproject.wsgi_no_channels:application"
 
 
 @dataclass(frozen=True)
@@ -49,22 +57,49 @@ class Baseline:
         return (GO.executable, "build", "-o", binary, str(SOURCE / self.program))
 
     def command(self, port: int, binary: str) -> tuple[str, ...]:
-        """Return the command that serves on ``port``; ``binary`` is what ``build`` has made."""
+        """Return the command that serves HTTP on ``port``; ``build`` has made ``binary``."""
         program = str(SOURCE / self.program)
         if self.toolchain is UWSGI:
-            socket = ("--http-socket", f"{HOST}:{port}")
-            return (UWSGI.executable, *socket, "--wsgi-file", program, *_UWSGI_OPTIONS)
+            return uwsgi(self.program, "http", f"{HOST}:{port}")
         if self.toolchain is ASGI_SERVER:
             return _uvicorn(self.program.removesuffix(".py"), port)
         start = (binary,) if self.toolchain is GO else (self.toolchain.executable, program)
         return (*start, HOST, str(port), str(BACKLOG))
 
 
+def uwsgi(program: str, protocol: Protocol, address: str) -> tuple[str, ...]:
+    """Return the command of a uWSGI that serves ``program`` on ``address``, in one process.
+
+    ``address`` is a host and port, or a path for a unix socket.
+    """
+    socket = (_UWSGI_SOCKETS[protocol], address)
+    return (UWSGI.executable, *socket, "--wsgi-file", str(SOURCE / program), *_UWSGI_OPTIONS)
+
+
+def uwsgi_django(protocol: Protocol, address: str) -> tuple[str, ...]:
+    """Return the command of a uWSGI that serves the Django project on ``address``.
+
+    The interpreter is the one of the baselines' environment; Django is the project's own.
+    """
+    found = ("--pythonpath", str(ROOT), "--pythonpath", get_path("purelib"))
+    socket = (_UWSGI_SOCKETS[protocol], address)
+    return (UWSGI.executable, *socket, *found, "--module", DJANGO_MODULE, *_UWSGI_OPTIONS)
+
+
+def gunicorn(address: str) -> tuple[str, ...]:
+    """Return the command of a gunicorn that serves the bare WSGI callable on ``address``."""
+    return (
+        *(GUNICORN.executable, "hello_wsgi:application", "--chdir", str(SOURCE)),
+        *("--bind", address, "--backlog", str(BACKLOG), "--workers", "1"),
+        *("--worker-class", "sync", "--worker-tmp-dir", "/dev/shm", "--no-control-socket"),  # noqa: S108 - memory, as gunicorn advises
+    )
+
+
 def _uvicorn(module: str, port: int) -> tuple[str, ...]:
     return (
         *(ASGI_SERVER.executable, f"{module}:application", "--app-dir", str(SOURCE)),
         *("--host", HOST, "--port", str(port), "--backlog", str(BACKLOG)),
-        *("--loop", "uvloop", "--http", "httptools", "--lifespan", "off", "--no-access-log"),
+        *("--loop", "uvloop", "--http", "httptools", "--lifespan", "on", "--no-access-log"),
     )
 
 
