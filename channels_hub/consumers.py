@@ -144,7 +144,8 @@ class HubTopicsConsumer(TopicsConsumer):
     async def send_batches(self) -> None:
         try:
             while True:
-                await self.window.wait()
+                if not self.window.is_set():
+                    await self.window.wait()
                 frame = b"".join(await self.outbox.batch(self.MOST_RECORDS))
                 self.sent_bytes += len(frame)
                 self.move_window()

@@ -20,6 +20,7 @@ GROUP = "topic."  # and the topic's name: the group of the hubs that want it
 HUBS = "hubs"  # the group of all hubs
 
 HISTORY_BYTES = 64 * 1024 * 1024
+LARGE_BLOCK_BYTES = 16 * 1024 * 1024
 
 # How many messages are taken before the loop's other tasks have a turn. A receive() that finds a
 # message does not suspend, so without a turn a busy layer would starve every socket.
@@ -27,12 +28,27 @@ BURST = 256
 
 JOINED_AT_ONCE = 64
 
-# A flush may take this share of the time: the dearer the last one was, the longer the next one
-# waits, and the more it finds to put into each frame. An idle hub flushes at once.
-FLUSH_SHARE = 0.5
-LONGEST_WAIT_S = 0.1
+# A round of flushing gives each client with something pending one frame. Rounds may take this share
+# of the time: the dearer the last one was, the longer after it the next one begins, and the more it
+# finds to put into each frame. An idle hub flushes at once.
+FLUSH_SHARE = 0.25
+LONGEST_PERIOD_S = 0.1
+# How many clients are served before the layer's channel and the other sockets have a turn: a round
+# of a thousand in one go would hold everybody else up for as long as it takes.
+SERVED_AT_ONCE = 32
 
 _hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, "Hub"]] = WeakKeyDictionary()
+
+
+def keep_freed_memory() -> None:
+    """Have the C library keep the memory of a freed frame for the next one.
+
+    glibc gives the end of the heap back to the kernel as soon as 128 KiB of it are free, and gets
+    it again, page by page and zeroed, for the next frame: 15 % of a busy hub's time. It stops that
+    by itself once a program has freed a large block (mallopt(3), M_MMAP_THRESHOLD and
+    M_TRIM_THRESHOLD): here is one. Elsewhere this does nothing.
+    """
+    bytes(LARGE_BLOCK_BYTES)
 
 
 class Hub:
@@ -54,8 +70,9 @@ class Hub:
         self._joined: set[str] = set()
         self._joining = asyncio.Lock()
         self._dirty: set[Outbox] = set()
-        self._flush_due = False
-        self._not_before = 0.0
+        self._round: list[Outbox] = []  # whom the round of flushing under way has yet to serve
+        self._round_due = False  # or under way
+        self._round_began = self._not_before = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
         # What other hubs and publishers may ask, by the type of the message.
         self.handlers: dict[str, Callable[[dict[str, Any]], Awaitable[None]]] = {
@@ -76,6 +93,7 @@ class Hub:
 
     async def start(self) -> None:
         """Take a channel and begin to receive. ``current`` does this."""
+        keep_freed_memory()
         channel = await self.layer.new_channel("hub")
         await self.layer.group_add(HUBS, channel)
         self.channel = channel
@@ -195,29 +213,35 @@ class Hub:
             client.append(enclosed)
         self.delivered += len(clients)
         self._dirty |= clients
-        if not self._flush_due:
-            self._flush_due = True
-            loop = asyncio.get_running_loop()
-            wait_s = self._not_before - loop.time()
-            if wait_s > 0:
-                loop.call_later(wait_s, self._flush)
-            else:
-                loop.call_soon(self._flush)
+        if not self._round_due:
+            self._plan_round()
 
-    def _flush(self) -> None:
-        dirty, self._dirty = self._dirty, set()
-        self._flush_due = False
+    def _plan_round(self) -> None:
+        self._round_due = True
         loop = asyncio.get_running_loop()
-        started = loop.time()
-        for outbox in dirty:
-            self.dropped += outbox.settle()
-        # The tasks that were just woken stand before this in the loop's queue.
-        loop.call_soon(self._flushed, started)
+        if loop.time() < self._not_before:
+            loop.call_at(self._not_before, self._begin_round)
+        else:
+            loop.call_soon(self._begin_round)
 
-    def _flushed(self, started: float) -> None:
-        now = asyncio.get_running_loop().time()
-        took_s = now - started
-        self._not_before = now + min(LONGEST_WAIT_S, took_s * (1 / FLUSH_SHARE - 1))
+    def _begin_round(self) -> None:
+        self._round_began = asyncio.get_running_loop().time()
+        self._round, self._dirty = list(self._dirty), set()
+        self._serve()
+
+    def _serve(self) -> None:
+        """Wake the tasks of the next few clients, and come back when they have had their turn."""
+        for outbox in self._round[-SERVED_AT_ONCE:]:
+            self.dropped += outbox.settle()
+        del self._round[-SERVED_AT_ONCE:]
+        asyncio.get_running_loop().call_soon(self._serve if self._round else self._end_round)
+
+    def _end_round(self) -> None:
+        took_s = asyncio.get_running_loop().time() - self._round_began
+        self._not_before = self._round_began + min(LONGEST_PERIOD_S, took_s / FLUSH_SHARE)
+        self._round_due = False
+        if self._dirty:
+            self._plan_round()
 
     async def _pass_barrier(self, message: dict[str, Any]) -> None:
         """Tell a publisher that all it sent before this barrier has left the layer's queue."""

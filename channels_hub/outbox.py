@@ -65,7 +65,7 @@ class Outbox:
 
     def _wake(self) -> None:
         waiter = self._waiter
-        if waiter is not None and not waiter.done():
+        if waiter is not None and (self.pending or self._ended) and not waiter.done():
             waiter.set_result(None)
 
     async def batch(self, most: int = 1_000) -> list[bytes]:

@@ -1,1 +1,2 @@
-class Polls: pass
+class Polls:
+    pass
