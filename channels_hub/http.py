@@ -2,7 +2,9 @@
 
 ``GET /poll/?topic=a&topic=b&cursor=...&timeout=25``, or ``POST`` with the same as a JSON object
 (``{"topics": [...], "cursor": "...", "timeout": 25}``) where the topics are too many for a URL. The
-first poll has no cursor and is answered at once; from the cursor it gives, nothing is lost.
+first poll has no cursor and is answered at once; from the cursor it gives, nothing is lost. A later
+one may leave the topics out: where the process that gets it does not know them, because the last
+one answered from elsewhere or long ago, it says 409 and the client names them again.
 
 The answer is JSON: ``{"cursor": "...", "gaps": ["a"], "messages": [{"topic", "publisher",
 "position", "sequence", "timestamp_ns", "body"}]}``, the body in base64. With ``Accept:
@@ -21,7 +23,7 @@ from channels.generic.http import AsyncHttpConsumer
 from channels_hub.cursor import Cursor, CursorError
 from channels_hub.cursor import parse as parse_cursor
 from channels_hub.hub import Hub
-from channels_hub.polling import Batch, PollSessions
+from channels_hub.polling import Batch, PollSessions, UnknownSession
 from channels_hub.records import LENGTH, TopicError, check_topic, unpack
 
 LONGEST_TIMEOUT_S = 25.0  # below the 30 s after which many a proxy gives up
@@ -53,7 +55,7 @@ def parse_poll(method: str, query: bytes, body: bytes) -> Poll:
         raise PollError(str(error)) from error
     except (ValueError, TypeError, KeyError) as error:
         raise PollError(f"the poll cannot be understood: {error!r}") from error
-    if not 1 <= len(topics) <= MOST_TOPICS:
+    if len(topics) > MOST_TOPICS or not (topics or cursor):
         raise PollError(f"a poll names 1 to {MOST_TOPICS} topics, and not {len(topics)}")
     if not 0 <= timeout_s <= LONGEST_TIMEOUT_S:
         raise PollError(f"a poll waits for 0 to {LONGEST_TIMEOUT_S:g} s, and not {timeout_s:g}")
@@ -68,7 +70,7 @@ def _from_query(query: bytes) -> dict[str, Any]:
 
 def _from_body(body: bytes) -> dict[str, Any]:
     asked = json.loads(body)
-    if not isinstance(asked, dict) or not isinstance(asked.get("topics"), list):
+    if not isinstance(asked, dict) or not isinstance(asked.setdefault("topics", []), list):
         raise PollError('the body of a poll is a JSON object such as {"topics": ["a"]}')
     return asked
 
@@ -114,15 +116,21 @@ class PollConsumer(AsyncHttpConsumer):  # type: ignore[misc]  # Channels publish
             await self.send_json(400, json.dumps({"error": str(error)}).encode())
             return
         sessions = await self.sessions()
-        batch = await sessions.poll(poll.topics, poll.cursor, poll.timeout_s)
+        try:
+            batch = await sessions.poll(poll.topics, poll.cursor, poll.timeout_s)
+        except UnknownSession as unknown:
+            await self.send_json(409, json.dumps({"error": str(unknown)}).encode())
+            return
         if (b"accept", b"application/octet-stream") in self.scope["headers"]:
+            frame = b"".join(batch.records)
             headers = [
                 (b"Content-Type", b"application/octet-stream"),
+                (b"Content-Length", b"%d" % len(frame)),
                 (b"Cache-Control", b"no-store"),
                 (b"X-Cursor", str(batch.cursor).encode()),
                 (b"X-Gaps", gaps_header(batch.gaps)),
             ]
-            await self.send_response(200, b"".join(batch.records), headers=headers)
+            await self.send_response(200, frame, headers=headers)
         else:
             await self.send_json(200, as_json(batch))
 
@@ -130,5 +138,9 @@ class PollConsumer(AsyncHttpConsumer):  # type: ignore[misc]  # Channels publish
         return PollSessions.of(await Hub.current())
 
     async def send_json(self, status: int, body: bytes) -> None:
-        headers = [(b"Content-Type", b"application/json"), (b"Cache-Control", b"no-store")]
+        headers = [
+            (b"Content-Type", b"application/json"),
+            (b"Content-Length", b"%d" % len(body)),
+            (b"Cache-Control", b"no-store"),
+        ]
         await self.send_response(status, body, headers=headers)

@@ -29,6 +29,10 @@ OUTBOX_LIMIT = 10_000
 _registries: WeakKeyDictionary[Hub, "PollSessions"] = WeakKeyDictionary()
 
 
+class UnknownSession(LookupError):  # noqa: N818 - the client can help: an outcome, not a fault
+    """The topics were left out, and this process does not know them."""
+
+
 @dataclass(frozen=True)
 class Batch:
     """One answer: enclosed records, the cursor behind them, and the topics that have a hole."""
@@ -142,8 +146,14 @@ class PollSessions:
         """Return what ``topics`` got after ``cursor``; wait for it ``timeout_s`` at most.
 
         Without a cursor the answer is empty and comes at once: from its cursor on, nothing is lost.
+        No topics are those of the cursor's session; raises ``UnknownSession`` where that is none
+        of this process's.
         """
         session = self._sessions.get(cursor.session) if cursor else None
+        if not topics and session:
+            topics = session.topics
+        if not topics:
+            raise UnknownSession("name the topics: this process does not know the cursor's session")
         if cursor and session and session.topics == topics and session.knows(cursor):
             try:
                 return await session.next(cursor.batch, timeout_s)
