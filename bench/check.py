@@ -19,7 +19,7 @@ from bench import ports
 from bench.environment import BACKLOG, ROOT, check_root, executables
 from bench.errors import BadInput
 from bench.supervise import BIN, remedy
-from bench.variants import VARIANTS
+from bench.variants import HEADLINE, VARIANTS
 
 Verdict = Literal["ok", "advice", "prevents"]
 
@@ -243,7 +243,7 @@ def read() -> Facts:
         cores=len(os.sched_getaffinity(0)),
         governor=_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         busy=busy,
-        ports_held=_held((ports.APPLICATION,)),
+        ports_held=_held({ports.front(variant) for variant in HEADLINE}),
         missing=_missing(),
         socket_root=_too_long(),
     )

@@ -30,6 +30,16 @@ _LONGEST_SOCKET = "run/supervisor.sock.4194304"
 # Signs nothing that matters on loopback, and says itself what to do with it elsewhere.
 EXAMPLE_SECRET_KEY = "not-secret-put-50-random-characters-here"  # noqa: S105 - it is none
 
+# Server -> its options where clients connect directly, whose X-Forwarded-* are their own invention,
+# and behind a proxy on this machine, which overwrites them. Daphne believes whoever connects.
+_PROXY_OPTIONS = {
+    "gunicorn": ('--forwarded-allow-ips ""', f"--forwarded-allow-ips {HOST}"),
+    "gunicorn_asgi": ('--forwarded-allow-ips ""', f"--forwarded-allow-ips {HOST}"),
+    "uvicorn": ("--no-proxy-headers", f"--proxy-headers --forwarded-allow-ips {HOST}"),
+    "daphne": ("", "--proxy-headers"),
+    "granian": ("", ""),
+}
+
 _PROGRAM_FILES = "supervisor/programs/{}.conf"
 _GROUP_FILES = "supervisor/groups/{}.conf"
 
@@ -45,6 +55,7 @@ def environment(
     is used.
     """
     own_redis = _uses_redis(variant) and redis_url in (None, "", redis_socket_url(root))
+    listeners = len(ports.application(variant))
     files = (*_group_files(variant), *map(_PROGRAM_FILES.format, _programs(variant, own_redis)))
     return {
         "DEPLOY_FILES_FROM_BENCH_ENV": " ".join(files),
@@ -53,13 +64,15 @@ def environment(
         "DEPLOY_GROUP_PROGRAMS": ",".join(_group_programs(variant)),
         "DEPLOY_APPLICATION": variant.entry_point,
         "DEPLOY_HOST": HOST,
-        "DEPLOY_PORT": str(ports.APPLICATION),
+        "DEPLOY_PORT": str(ports.application(variant)[0]),
         "DEPLOY_BACKLOG": str(BACKLOG),
         "DEPLOY_KEEP_ALIVE_S": str(KEEP_ALIVE_S),
         "DEPLOY_GRACE_S": str(GRACE_S),
         "DEPLOY_STOP_S": str(STOP_S),
         "DEPLOY_MESSAGE_BYTES": str(MESSAGE_BYTES),
-        "DEPLOY_PROCESSES": str(variant.processes),
+        "DEPLOY_LISTENERS": str(listeners),
+        "DEPLOY_PROCESSES": str(variant.processes // listeners),
+        "DEPLOY_PROXY_OPTIONS": _PROXY_OPTIONS[variant.server][variant.proxy != "direct"],
         "DEPLOY_WORKERS": str(variant.workers),
         "DJANGO_SETTINGS_MODULE": variant.settings,
         "DJANGO_SECRET_KEY": EXAMPLE_SECRET_KEY,
@@ -93,14 +106,16 @@ def _redis_variable(variant: Variant, url: str | None) -> dict[str, str]:
 
 def _shares_socket(variant: Variant) -> bool:
     """Whether supervisord must bind the socket, because the server cannot fork."""
-    return variant.server == "daphne" and variant.processes > 1
+    shared = variant.sharing == "socket" and variant.processes > 1
+    return variant.server == "daphne" and shared
 
 
 def _programs(variant: Variant, own_redis: bool) -> list[str]:
     if variant.stack != "today":
         return ["redis"] * own_redis + _programs_of_2016(variant)
     server = "daphne_shared_socket" if _shares_socket(variant) else variant.server
-    return ["redis"] * own_redis + ["worker"] * variant.has_worker + [server]
+    proxy = [] if variant.proxy == "direct" else [variant.proxy]
+    return ["redis"] * own_redis + ["worker"] * variant.has_worker + [server] + proxy
 
 
 def _programs_of_2016(variant: Variant) -> list[str]:
@@ -153,7 +168,8 @@ def _without_include(text: str) -> tuple[str, str]:
 
 
 def _expanded(text: str, values: Mapping[str, str]) -> str:
-    return re.sub(r"%\(ENV_(\w+)\)s", lambda match: values[match[1]], text)
+    expanded = re.sub(r"%\(ENV_(\w+)\)s", lambda match: values[match[1]], text)
+    return re.sub(r"\n +(?=\n)", "", expanded)  # an option that came to nothing
 
 
 def _for_children(values: Mapping[str, str], path: str) -> str:
@@ -168,4 +184,5 @@ def executables(variant: Variant, *, redis_url: str | None = None) -> list[str]:
     """Return the programs that ``variant`` starts, by name, in the order of their first mention."""
     values = environment(variant, redis_url=redis_url)
     texts = [(ROOT / name).read_text() for name in values["DEPLOY_FILES_FROM_BENCH_ENV"].split()]
-    return list(dict.fromkeys(re.findall(r"^command = (\S+)", "\n".join(texts), re.MULTILINE)))
+    command = re.compile(r"^command = (?:setpriv --pdeathsig TERM )?(\S+)", re.MULTILINE)
+    return list(dict.fromkeys(command.findall("\n".join(texts))))

@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from bench import ports
@@ -32,7 +33,8 @@ def identity(variant: Variant, ours: Callable[[], Collection[int]]) -> dict[str,
 
     Raises ``NotReady``, or ``Wrong`` where waiting longer is of no use.
     """
-    status, _, body = _get("/healthz")
+    port = ports.front(variant)
+    status, _, body = _get("/healthz", port)
     if status != 200:
         raise NotReady(f"/healthz answers {status}")
     told = _object(body)
@@ -40,7 +42,7 @@ def identity(variant: Variant, ours: Callable[[], Collection[int]]) -> dict[str,
     if differences:
         raise Wrong("the server is not the variant: " + ", ".join(differences))
     if told.get("pid") not in ours():
-        raise Wrong(f"pid {told.get('pid')} answers on port {ports.APPLICATION} and is not ours")
+        raise Wrong(f"pid {told.get('pid')} answers on port {port} and is not ours")
     return told
 
 
@@ -55,16 +57,19 @@ def _object(body: bytes) -> dict[str, Any]:
     return found
 
 
-def everyone(processes: int, seen: set[int]) -> None:
+def everyone(variant: Variant, seen: set[int]) -> None:
     """Return when as many processes as there should be have answered; ``seen`` collects them.
 
     Raises ``NotReady``. Connections of the same moment reach several processes; one after another
-    they may all reach the same.
+    they may all reach the same. Processes that share a socket are asked there: a proxy in front
+    keeps a few connections open, and they may all be to the same.
     """
+    processes = variant.processes
     if processes == 1:
         return
+    port = ports.front(variant) if variant.sharing == "ports" else ports.application(variant)[0]
     with ThreadPoolExecutor(4 * processes) as clients:
-        answers = list(clients.map(_get, ["/healthz"] * 4 * processes))
+        answers = list(clients.map(partial(_get, port=port), ["/healthz"] * 4 * processes))
     seen |= {json.loads(body)["pid"] for status, _, body in answers if status == 200}
     if len(seen) < processes:
         raise NotReady(f"{len(seen)} of {processes} server processes have answered")
@@ -90,9 +95,9 @@ def mismatches(variant: Variant, told: dict[str, Any]) -> list[str]:
     ]
 
 
-def relay(ours: Callable[[], Collection[int]]) -> None:
+def relay(variant: Variant, ours: Callable[[], Collection[int]]) -> None:
     """Return when a worker of ours answers through the channel layer; raise ``NotReady``."""
-    status, headers, body = _get("/relay/")
+    status, headers, body = _get("/relay/", ports.front(variant))
     pid = headers.get("x-worker-pid")
     if status != 200 or pid is None:
         raise NotReady(f"/relay/ answers {status}: {body.decode(errors='replace').strip()}")
@@ -115,8 +120,8 @@ def wait(check: Callable[[], Any], until: float, alive: Callable[[], None]) -> A
         time.sleep(_PAUSE_S)
 
 
-def _get(path: str) -> tuple[int, dict[str, str], bytes]:
-    connection = http.client.HTTPConnection(HOST, ports.APPLICATION, timeout=_REPLY_S)
+def _get(path: str, port: int) -> tuple[int, dict[str, str], bytes]:
+    connection = http.client.HTTPConnection(HOST, port, timeout=_REPLY_S)
     try:
         connection.request("GET", path)
         response = connection.getresponse()

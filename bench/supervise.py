@@ -8,14 +8,14 @@ import sys
 import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from bench import ports, readiness, remains
+from bench import ports, proxies, readiness, remains
 from bench.control import programs, supervisord_pid
 from bench.environment import HOST, ROOT, STOP_S, check_root, environment, executables
 from bench.errors import BadInput
@@ -48,8 +48,15 @@ class Deployment:
     variant: Variant
     identity: dict[str, Any]  # what /healthz said when it became ready
     pid: int
-    base_url: str = field(default=f"http://{HOST}:{ports.APPLICATION}")
-    websocket_url: str = field(default=f"ws://{HOST}:{ports.APPLICATION}")
+
+    @property
+    def base_url(self) -> str:
+        """Where clients go: the proxy, where there is one."""
+        return f"http://{HOST}:{ports.front(self.variant)}"
+
+    @property
+    def websocket_url(self) -> str:
+        return f"ws://{HOST}:{ports.front(self.variant)}"
 
     def log_tail(self, lines: int = 40) -> str:
         """Return the last ``lines`` lines of each program's log."""
@@ -105,6 +112,7 @@ def _start(
 ) -> subprocess.Popen[bytes]:
     require(variant, os.environ)
     remains.clear_logs()
+    proxies.write(variant, remains.RUN)
     token = remains.note(variant.name)
     with _START_LOG.open("wb") as log:
         return subprocess.Popen(
@@ -135,11 +143,15 @@ def require(variant: Variant, shell: Mapping[str, str]) -> None:
         name = remains.noted_variant() or "a supervisord started by hand"
         raise BadInput(f"{name} is up (pid {pid}): python -m bench down stops it")
     remains.sweep()
-    ports.require_free(ports.APPLICATION)
+    for port in {ports.front(variant), *ports.application(variant)}:
+        ports.require_free(port)
 
 
 _REMEDIES = {
     "redis-server": "apt-get install redis-server, or set REDIS_URL to a Redis that runs",
+    "nginx": "apt-get install nginx",
+    "haproxy": "apt-get install haproxy",
+    "apache2": "apt-get install apache2",
     "setpriv": "apt-get install util-linux",
     "taskset": "apt-get install util-linux",
 }
@@ -205,9 +217,9 @@ def _ready(variant: Variant, process: subprocess.Popen[bytes], start_s: float) -
     wait = partial(readiness.wait, until=until, alive=partial(require_alive, process))
     try:
         told = wait(partial(readiness.identity, variant, ours))
-        wait(partial(readiness.everyone, variant.processes, set()))
+        wait(partial(readiness.everyone, variant, set()))
         if variant.has_worker:
-            wait(partial(readiness.relay, ours))
+            wait(partial(readiness.relay, variant, ours))
     except (readiness.NotReady, readiness.Wrong) as error:
         raise StartFailed(f"{variant.name}: {error}", remains.log_tail()) from error
     return Deployment(variant, told, process.pid)

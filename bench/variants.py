@@ -252,11 +252,36 @@ _NO_MIDDLEWARE = tuple(
     for one in (CONTROL, Variant("daphne", "ipc"), Variant("uvicorn", "ipc"))
 )
 
+# The columns of the two balancing studies, with several ports as they had them and with one.
+_HTTP_FRONTS = tuple(
+    Variant("gunicorn", processes=4, proxy=proxy, sharing=sharing)
+    for sharing in ("ports", "socket")
+    for proxy in PROXIES
+    if proxy != "direct"
+)
+_WEBSOCKET_FRONTS = (
+    *(
+        Variant("daphne", layer, processes=4, proxy=proxy, sharing="ports")
+        for layer in ("ipc", "redis")
+        for proxy in PROXIES
+        if proxy != "direct"
+    ),
+    Variant("daphne", "ipc", processes=4, proxy="nginx"),
+    Variant("daphne", "ipc", processes=4, proxy="haproxy"),
+    Variant("uvicorn", "ipc", processes=4, proxy="nginx", sharing="ports"),
+    Variant("uvicorn", "ipc", processes=4, proxy="haproxy", sharing="ports"),
+    Variant("uvicorn", "redis", processes=4, proxy="nginx", sharing="ports"),
+)
+_FRONTS = (Variant("gunicorn", processes=8), *_HTTP_FRONTS, *_WEBSOCKET_FRONTS)
+
 _OF_2016 = tuple(
     replace(one, stack=stack) for stack in ("channels1", "channels017") for one in HEADLINE
 )
 
-VARIANTS = {variant.name: variant for variant in (*_SINGLE, *_FOURFOLD, *_NO_MIDDLEWARE, *_OF_2016)}
+VARIANTS = {
+    variant.name: variant
+    for variant in (*_SINGLE, *_FOURFOLD, *_FRONTS, *_NO_MIDDLEWARE, *_OF_2016)
+}
 
 
 def resolve(name: str) -> Variant:

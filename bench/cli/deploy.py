@@ -2,13 +2,14 @@
 
 import os
 import shlex
+from pathlib import Path
 
 import click
 from click.shell_completion import CompletionItem
 from rich.console import Console
 from rich.table import Table
 
-from bench import remains, supervise
+from bench import proxies, remains, supervise
 from bench.environment import check_root, configuration
 from bench.variants import HEADLINE, LAYERS, VARIANTS, Variant, resolve
 
@@ -65,16 +66,36 @@ def _row(variant: Variant) -> tuple[str, ...]:
 
 @click.command()
 @variant_argument
-def show(variant: Variant) -> None:
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write the files below this folder, the root of a project, and print their names.",
+)
+def show(variant: Variant, into: Path | None) -> None:
     """Print the complete configuration of VARIANT, every value filled in.
 
-    What it prints is one supervisord.conf, to be copied to a server of your own.
+    What it prints is one supervisord.conf, to be copied to a server of your own, and after it what
+    the variant's proxy reads, which --into puts into a file of its own.
     """
     path = supervise.search_path_for_others(variant)
     files = configuration(variant, redis_url=os.environ.get("REDIS_URL"), path=path)
+    proxy = {f"run/{name}": text for name, text in proxies.files(variant).items()}
+    if into is not None:
+        _write(into, files | proxy)
+        return
     click.echo(files.pop("supervisord.conf"), nl=False)
+    for name, text in proxy.items():
+        click.echo(f"\n# ==> {name} <==\n{text}", nl=False)
     for name in files:
         click.echo(f"it needs {name} of this project beside it", err=True)
+
+
+def _write(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        click.echo(path)
 
 
 @click.command()
@@ -87,6 +108,7 @@ def env(variant: Variant) -> None:
     """
     check_root()
     remains.LOGS.mkdir(parents=True, exist_ok=True)
+    proxies.write(variant, remains.RUN)
     for name, value in supervise.exports(variant, os.environ).items():
         click.echo(f"export {name}={shlex.quote(value)}")
 

@@ -132,11 +132,11 @@ def _raw(base_url: str, request: str) -> bytes:
 
 
 def keep_alive(base_url: str, variant: Variant) -> Iterator[str]:
-    """ASGI servers keep a connection open; gunicorn's sync worker closes it, and says so."""
+    """Proxies and ASGI servers keep a connection open; gunicorn's sync worker closes it."""
     connection = _connection(base_url)
     try:
         closes = _asked(connection, "/").headers.get("connection", "").lower() == "close"
-        wanted = variant.interface == "wsgi"
+        wanted = variant.interface == "wsgi" and variant.proxy == "direct"
         if closes != wanted:
             yield f"GET / {'closes' if closes else 'keeps'} its connection"
         elif not closes:

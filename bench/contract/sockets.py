@@ -134,19 +134,28 @@ def room(base_url: str, variant: Variant) -> Iterator[str]:
         return
     name = secrets.token_hex(8)
     with ExitStack() as stack:
-        members = _members(stack, base_url, f"/ws/room/{name}/", variant.processes)
+        members = _members(stack, base_url, f"/ws/room/{name}/", variant)
         stranger = stack.enter_context(socket(base_url, f"/ws/room/{name}.other/"))
         processes = serving_pids(members)
-        if len(processes) < min(2, variant.processes):
+        if variant.proxy == "direct" and len(processes) < min(2, variant.processes):
             yield f"{len(members)} members of a room are all in process {processes}"
         yield from _heard(members, stranger)
 
 
-def _members(stack: ExitStack, base_url: str, path: str, processes: int) -> list[ClientConnection]:
-    """Open three members or more: as many as it takes to find two processes, where there are."""
+def _members(
+    stack: ExitStack, base_url: str, path: str, variant: Variant
+) -> list[ClientConnection]:
+    """Open three members or more: as many as it takes to find two processes, where there are.
+
+    Behind a proxy nobody here can tell which process is at the other end: three for each of them.
+    """
     members: list[ClientConnection] = []
-    while len(members) < 3 or (
-        len(serving_pids(members)) < min(2, processes) and len(members) < _MEMBERS_MAX
+    direct = variant.proxy == "direct"
+    least = 3 if direct else 3 * variant.processes
+    while len(members) < least or (
+        direct
+        and len(serving_pids(members)) < min(2, variant.processes)
+        and len(members) < _MEMBERS_MAX
     ):
         members.append(stack.enter_context(socket(base_url, path)))
     return members

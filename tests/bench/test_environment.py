@@ -109,14 +109,17 @@ def test_configuration_of_the_headline_has_the_setups_of_2016():
 @each_variant
 def test_configuration_listens_on_loopback_with_a_long_backlog(variant):
     text = configuration(variant)["supervisord.conf"]
-    port = ports.APPLICATION
+    first, *others = ports.application(variant)
+    many = "%(process_num)d"
     addresses = (
-        f"--bind 127.0.0.1:{port}\n",
-        f"--host 127.0.0.1\n    --port {port}\n",
-        f"tcp:port={port}:interface=127.0.0.1:",
-        f"tcp://127.0.0.1:{port}\n",
+        f"--bind 127.0.0.1:{many}\n",
+        f"--host 127.0.0.1\n    --port {many}\n",
+        f"tcp:port={many}:interface=127.0.0.1:",
     )
-    assert any(address in text for address in addresses)
+    if any(address in text for address in addresses):
+        assert f"numprocs = {1 + len(others)}\nnumprocs_start = {first}\n" in text
+    else:
+        assert f"tcp://127.0.0.1:{first}\n" in text
     assert re.search(rf"backlog[ =]+{BACKLOG}\b", text)
 
 
@@ -146,7 +149,7 @@ def test_daphne_has_the_same_options_with_a_socket_of_its_own_and_a_shared_one()
         return words[:at] + words[at + len(listening) :]
 
     endpoint = (
-        "tcp:port=%(ENV_DEPLOY_PORT)s:interface=%(ENV_DEPLOY_HOST)s:backlog=%(ENV_DEPLOY_BACKLOG)s"
+        "tcp:port=%(process_num)d:interface=%(ENV_DEPLOY_HOST)s:backlog=%(ENV_DEPLOY_BACKLOG)s"
     )
     assert options("daphne", "--endpoint", endpoint) == options("daphne_shared_socket", "--fd", "0")
 

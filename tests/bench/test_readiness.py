@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from bench import ports, readiness
-from bench.variants import resolve
+from bench.variants import Variant, resolve
 
 VARIANT = resolve("gunicorn")
 TOLD = {
@@ -39,6 +39,7 @@ def answers(monkeypatch):
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        monkeypatch.setattr(ports, "GUNICORN_ONE_WORKER", server.server_port)
         monkeypatch.setattr(ports, "APPLICATION", server.server_port)
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
@@ -90,9 +91,9 @@ def test_identity_of_somebody_else_is_wrong_at_once(answers, reply, reason):
 def test_everyone_waits_for_as_many_processes_as_there_should_be(answers):
     answers["/healthz"] = healthz()
     with pytest.raises(readiness.NotReady, match="1 of 2 server processes have answered"):
-        readiness.everyone(2, set())
-    readiness.everyone(2, {1})
-    readiness.everyone(1, set())
+        readiness.everyone(Variant("gunicorn", processes=2), set())
+    readiness.everyone(Variant("gunicorn", processes=2), {1})
+    readiness.everyone(VARIANT, set())
 
 
 @pytest.mark.parametrize(
@@ -106,12 +107,12 @@ def test_everyone_waits_for_as_many_processes_as_there_should_be(answers):
 def test_relay_wants_a_worker_of_ours(answers, reply, error, reason):
     answers["/relay/"] = reply
     with pytest.raises(error, match=reason):
-        readiness.relay(ours)
+        readiness.relay(resolve("daphne-ipc"), ours)
 
 
 def test_relay_is_ready_when_a_worker_of_ours_answers(answers):
     answers["/relay/"] = (200, {"X-Worker-Pid": str(os.getpid())}, b"OK")
-    readiness.relay(ours)
+    readiness.relay(resolve("daphne-ipc"), ours)
 
 
 def test_wait_gives_the_last_reason_when_time_is_up():

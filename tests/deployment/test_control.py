@@ -55,14 +55,14 @@ def test_bare_supervisorctl_controls_what_up_started(bench, supervisorctl):
 
     status = supervisorctl("status").stdout
     assert [line.split()[0] for line in status.splitlines()] == [
-        "django_channels:daphne",
+        "django_channels:daphne_8000",
         "django_channels:worker_0",
     ]
     assert "stopped" in supervisorctl("stop", "django_channels:*").stdout
     assert ports.is_free(ports.APPLICATION)
-    assert "daphne: started" in supervisorctl("start", "django_channels:*").stdout
-    eventually(lambda: readiness.relay(lambda: tree(control.supervisord_pid())))
-    assert supervisorctl("restart", "django_channels:daphne").returncode == 0
+    assert "daphne_8000: started" in supervisorctl("start", "django_channels:*").stdout
+    eventually(lambda: readiness.relay(resolve("daphne-ipc"), lambda: tree(control.supervisord_pid())))
+    assert supervisorctl("restart", "django_channels:daphne_8000").returncode == 0
 
     assert "daphne-ipc is stopped" in bench("down").stdout
     assert "nothing is up" in bench("down").stdout
@@ -81,7 +81,7 @@ def test_supervisord_by_hand_runs_the_variant_of_the_environment(bench, supervis
     started = run_in_project(("sh", "-c", script), environ)
     assert started.returncode == 0, started.stderr
     eventually(lambda: identity_of("uvicorn-ipc"))
-    assert "django_channels:uvicorn" in supervisorctl("status").stdout
+    assert "django_channels:uvicorn_8000" in supervisorctl("status").stdout
     assert "is stopped" in bench("down").stdout
     assert ports.is_free(ports.APPLICATION)
 
@@ -125,11 +125,11 @@ def test_show_prints_a_configuration_that_supervisord_runs(name, bench, environ,
         ours = lambda: tree(supervisord.pid)  # noqa: E731
         eventually(lambda: readiness.identity(variant, ours))
         if variant.has_worker:
-            eventually(lambda: readiness.relay(ours))
+            eventually(lambda: readiness.relay(variant, ours))
     finally:
         supervisord.terminate()
         supervisord.wait(PATIENCE_S)
-    assert ports.is_free(ports.APPLICATION)
+    assert ports.is_free(ports.front(variant))
 
 
 @pytest.mark.redis
@@ -149,7 +149,7 @@ def test_busy_port_is_answered_with_the_process_that_holds_it(bench, start):
     )
     while ports.is_free(ports.APPLICATION):
         time.sleep(0.01)
-    up = bench("up", "gunicorn")
+    up = bench("up", "daphne-ipc")
     assert up.returncode == 2
     assert f"port {ports.APPLICATION} is held by pid {holder.pid} (" in up.stderr
     assert "http.server" in up.stderr

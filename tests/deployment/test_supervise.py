@@ -116,7 +116,7 @@ def test_variant_that_does_not_start_fails_with_its_log(monkeypatch):
     ):
         pytest.fail("it was yielded")
     assert "DisallowedHost" in failure.value.log_tail
-    assert ports.is_free(ports.APPLICATION)
+    assert ports.is_free(ports.front(resolve("gunicorn")))
 
 
 def test_program_that_ends_fails_the_start_at_once(monkeypatch):

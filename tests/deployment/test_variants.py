@@ -21,17 +21,17 @@ def test_variant_keeps_the_endpoint_contract(deployment):
 
 def test_variant_serves_128_connections_of_the_same_moment(deployment):
     """None is refused or reset: Daphne's own backlog of 50 would drop some."""
-    replies = asyncio.run(replies_to(CLIENTS))
+    replies = asyncio.run(replies_to(CLIENTS, ports.front(deployment.variant)))
     assert [reply[:13] for reply in replies] == [b"HTTP/1.1 200 "] * CLIENTS
     assert all(reply.endswith(b"OK") for reply in replies)
 
 
-async def replies_to(clients):
-    return await asyncio.gather(*(reply_to_one() for _ in range(clients)))
+async def replies_to(clients, port):
+    return await asyncio.gather(*(reply_to_one(port) for _ in range(clients)))
 
 
-async def reply_to_one():
-    reader, writer = await asyncio.open_connection(HOST, ports.APPLICATION)
+async def reply_to_one(port):
+    reader, writer = await asyncio.open_connection(HOST, port)
     writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     reply = await asyncio.wait_for(reader.read(), timeout=30)
     writer.close()
@@ -40,7 +40,9 @@ async def reply_to_one():
 
 def test_variant_listens_with_the_backlog_it_was_told(deployment):
     """What the kernel says, for 128 connections at once may be lucky."""
-    assert backlogs(ports.APPLICATION) == {BACKLOG}
+    variant = deployment.variant
+    for port in {ports.front(variant), *ports.application(variant)}:
+        assert backlogs(port) == {BACKLOG}, port
 
 
 def backlogs(port):
@@ -58,13 +60,13 @@ def test_variant_is_started_by_supervisord_in_the_group_of_2016(deployment):
     variant = deployment.variant
     names = {(one["group"], one["name"].rstrip("_0123456789")) for one in programs()}
     assert (variant.group, variant.server) in names
-    assert {name for _, name in names} <= {variant.server, "worker", "redis"}
+    assert {name for _, name in names} <= {variant.server, variant.proxy, "worker", "redis"}
     assert len([one for one in programs() if one["name"].startswith("worker_")]) == variant.workers
 
 
 def test_variant_writes_no_line_for_a_request_that_went_well(deployment):
     before = deployment.log_tail(1000)
-    asyncio.run(replies_to(1))
+    asyncio.run(replies_to(1, ports.front(deployment.variant)))
     assert deployment.log_tail(1000) == before
 
 
