@@ -54,6 +54,8 @@ def environment(
     environment put over another leaves nothing behind; ``REDIS_URL`` alone is only there where it
     is used.
     """
+    if variant.proxy == "swarm":
+        raise BadInput(f"{variant.name} runs in containers: see docs/swarm.md")
     own_redis = _uses_redis(variant) and redis_url in (None, "", redis_socket_url(root))
     listeners = len(ports.application(variant))
     files = (*_group_files(variant), *map(_PROGRAM_FILES.format, _programs(variant, own_redis)))

@@ -18,13 +18,16 @@ NGINX_KEPT = 8009  # the same, with connections to the server kept: `bench basel
 HAPROXY = 9000
 GUNICORN_ONE_WORKER = 9001
 APACHE = 8081
+SWARM = 8009
+SWARM_MANAGER = 2377  # Docker's own ...
+SWARM_GOSSIP = 7946  # ... and one that it cannot be told to change
 REDIS = 6390  # not 6379: that one belongs to somebody else
 LOCUST_WEB = 8089
 
 
 def front(variant: Variant) -> int:
     """Return the port that the clients of ``variant`` connect to."""
-    fronts = {"nginx": NGINX, "haproxy": HAPROXY, "apache": APACHE}
+    fronts = {"nginx": NGINX, "haproxy": HAPROXY, "apache": APACHE, "swarm": SWARM}
     return fronts.get(variant.proxy) or application(variant)[0]
 
 

@@ -6,8 +6,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,8 @@ from bench import ports, proxies, readiness, remains
 from bench.control import programs, supervisord_pid
 from bench.environment import HOST, ROOT, STOP_S, check_root, environment, executables
 from bench.errors import BadInput
+from bench.swarm import deployment as swarm
+from bench.swarm.engine import EngineFailed
 from bench.variants import STACKS, Variant
 
 BIN = Path(sys.executable).parent
@@ -48,6 +50,7 @@ class Deployment:
     variant: Variant
     identity: dict[str, Any]  # what /healthz said when it became ready
     pid: int
+    tail: Callable[[int], str] = remains.log_tail
 
     @property
     def base_url(self) -> str:
@@ -60,7 +63,7 @@ class Deployment:
 
     def log_tail(self, lines: int = 40) -> str:
         """Return the last ``lines`` lines of each program's log."""
-        return remains.log_tail(lines)
+        return self.tail(lines)
 
 
 @contextmanager
@@ -74,12 +77,29 @@ def deployed(
     lives as long as the block. Raises ``BadInput`` where a person must do something first, and
     ``StartFailed`` where the variant does not become ready within ``start_s`` seconds.
     """
+    if variant.proxy == "swarm":
+        with _deployed_in_swarm(variant, cpus) as deployment:
+            yield deployment
+        return
     with remains.claimed():
         process = _start(variant, cpus, dies_with_us=True)
         try:
             yield _ready(variant, process, start_s)
         finally:
             stop(process)
+
+
+@contextmanager
+def _deployed_in_swarm(variant: Variant, cpus: Collection[int] | None) -> Iterator[Deployment]:
+    """Do the same in containers, by an engine that is started for them."""
+    with ExitStack() as stack:
+        try:
+            running = stack.enter_context(swarm.running(variant, cpus=cpus))
+        except EngineFailed as failure:
+            raise StartFailed(f"{variant.name}: {failure}", failure.log_tail) from failure
+        deployed_stack, identity = running
+        pid = deployed_stack.engine.pid
+        yield Deployment(variant, identity, pid, tail=deployed_stack.log_tail)
 
 
 def up(variant: Variant, *, start_s: float = START_S) -> Deployment:

@@ -159,14 +159,23 @@ class Variant:
 
     def _check_front(self) -> None:
         """Raise ``ValueError`` where what stands in front of the server cannot work."""
-        if self.proxy not in PROXIES:
-            raise unknown("proxy", self.proxy, PROXIES)
+        if self.proxy not in (*PROXIES, "swarm"):
+            raise unknown("proxy", self.proxy, (*PROXIES, "swarm"))
         if self.sharing not in SHARINGS:
             raise unknown("sharing", self.sharing, SHARINGS)
         if self.sharing == "ports" and (self.proxy == "direct" or self.processes == 1):
             raise ValueError(f"{self.name}: several ports need several processes and a proxy")
+        if self.proxy == "swarm":
+            self._check_swarm()
         if self.proxy != "direct" and not SERVERS[self.server].trusts_proxy:
             raise ValueError(f"{self.name}: {self.server} cannot take a client's address from it")
+
+    def _check_swarm(self) -> None:
+        """Raise ``ValueError`` where containers, maybe of several machines, cannot work."""
+        if self.layer == "ipc":
+            raise ValueError(f"{self.name}: the inter-process layer does not leave a container")
+        if self.stack != "today" or self.sharing != "socket":
+            raise ValueError(f"{self.name}: a swarm has today's software, one process a container")
 
     @property
     def interface(self) -> Interface:
@@ -283,9 +292,18 @@ VARIANTS = {
     for variant in (*_SINGLE, *_FOURFOLD, *_FRONTS, *_NO_MIDDLEWARE, *_OF_2016)
 }
 
+# Those of containers are apart: Docker runs them and not supervisord, and only as root.
+SWARM_VARIANTS = {
+    variant.name: variant
+    for server, layer in (("gunicorn", "none"), ("daphne", "redis"), ("uvicorn", "redis"))
+    for processes in (4, 8)
+    for variant in (Variant(server, layer, processes=processes, proxy="swarm"),)
+}
+
 
 def resolve(name: str) -> Variant:
     """Return the variant called ``name``; raise ``BadInput`` that names the nearest ones."""
-    if name not in VARIANTS:
-        raise unknown("variant", name, VARIANTS)
-    return VARIANTS[name]
+    every = VARIANTS | SWARM_VARIANTS
+    if name not in every:
+        raise unknown("variant", name, every)
+    return every[name]

@@ -3,7 +3,9 @@
 A benchmark that trusts its own configuration measures the wrong thing sooner or later.
 """
 
+import hashlib
 import os
+import socket
 import sys
 from collections.abc import Container
 from importlib.metadata import PackageNotFoundError, version
@@ -48,8 +50,29 @@ def identity(request: HttpRequest) -> dict[str, Any]:
         "delivery": settings.DELIVERY,
         "settings": settings.SETTINGS_MODULE,
         "pid": os.getpid(),
+        "host": host(),
         "versions": versions(),
     }
+
+
+def client(request: HttpRequest) -> dict[str, str | None]:
+    """Return who asks, as this application sees it: to find out whether a client can lie.
+
+    gunicorn's WSGI workers leave the address at the proxy's; there ``forwarded_for`` has it.
+    """
+    return {
+        "address": request.META.get("REMOTE_ADDR"),
+        "scheme": request.scheme,
+        "forwarded_for": request.headers.get("X-Forwarded-For"),
+    }
+
+
+def host() -> str:
+    """Return a name for this machine or container, whose pids begin at 1.
+
+    Made from its real name, and tells nothing about it: results are published.
+    """
+    return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12]
 
 
 def running_server(modules: Container[str]) -> str | None:

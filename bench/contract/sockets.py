@@ -94,7 +94,7 @@ def relayed_echo(base_url: str, variant: Variant) -> Iterator[str]:
             if variant.server not in _WITHOUT_ACCEPT_HEADERS:
                 names = ("x-worker-pid", "x-server-pid")
                 headers = {name: _header(client, name) for name in names}
-                yield from worker_breaches("/ws/relay/", headers, server_pids(base_url))
+                yield from worker_breaches("/ws/relay/", headers, server_pids(base_url, variant))
             yield from _echoes("/ws/relay/", client)
 
 
