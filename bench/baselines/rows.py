@@ -1,7 +1,7 @@
 """The tables of "Maximum Throughput, 2012", and the ladder from a bare ASGI server to Django."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Literal
 
@@ -259,11 +259,14 @@ def _ladder() -> Iterator[Row]:
         "the same, not pinned to one",
     )
     yield _rung(
+        TWIN, "stock (again)", replace(stock, name=f"{stock.name}-again"), "/", "the A/A pair"
+    )
+    yield _rung(
         "gunicorn", "Django on WSGI, gunicorn", sites.wsgi("stock"), "/", "the control: no ASGI"
     )
 
 
-STOCK, ONE_HOP, BARE, ALONE = "stock-sync", "one_hop", "bare", "nginx-64"
+STOCK, TWIN, ONE_HOP, BARE, ALONE = "stock-sync", "stock-sync-again", "one_hop", "bare", "nginx-64"
 
 
 def _servers() -> Iterator[Row]:

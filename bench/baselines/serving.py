@@ -2,6 +2,7 @@
 
 import http.client
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -248,5 +249,6 @@ def versions() -> dict[str, str]:
             done = subprocess.run(
                 command, check=False, capture_output=True, text=True, env={"PATH": search_path()}
             )
-            said[name] = (done.stdout or done.stderr).splitlines()[0].strip()
+            if number := re.search(r"\d+\.\d+[\w.+-]*", done.stdout + done.stderr):
+                said[name] = number.group()
     return said

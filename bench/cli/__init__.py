@@ -23,6 +23,9 @@ COMMANDS = {
     "report": ("bench.cli.report", "report"),
     "compare": ("bench.cli.report", "compare"),
     "layers": ("bench.cli.layers", "layers"),
+    "http": ("bench.cli.http", "http"),
+    "echo": ("bench.cli.echo", "echo"),
+    "baselines": ("bench.cli.baselines", "baselines"),
 }
 
 

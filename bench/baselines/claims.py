@@ -1,0 +1,195 @@
+"""What a reader should conclude, in words: drawn from the intervals and from nothing else."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bench.baselines.results import Ratio, Results, ratio
+from bench.baselines.rows import ALONE, BARE, ONE_HOP, STOCK, TWIN
+from bench.findings import times
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A comparison of ``row`` to ``base`` in ``figure``; ``text`` has ``{}`` for the ratio.
+
+    ``so`` is what follows for who deploys, said only where the interval is on the side of 1 that
+    ``so_where`` names: "above" or "below".
+    """
+
+    row: str
+    base: str
+    figure: str
+    text: str
+    so: str = ""
+    so_where: str = "below"
+
+
+LADDER = (
+    Claim(
+        STOCK,
+        BARE,
+        "cpu_us",
+        "A request through Django with its stock middleware and a sync view takes {} times the CPU "
+        "of a bare ASGI callable on the same uvicorn",
+    ),
+    Claim(
+        "consumer",
+        BARE,
+        "cpu_us",
+        "Channels' routing and an HTTP consumer take {} times the CPU of the bare callable",
+    ),
+    Claim(
+        "none-sync",
+        STOCK,
+        "cpu_us",
+        "Without middleware the same request takes {} times the CPU",
+        "Middleware is most of what a Django request over ASGI costs, by its trips to a thread.",
+    ),
+    Claim(
+        "stock-async",
+        STOCK,
+        "cpu_us",
+        "An async view under the stock middleware takes {} times the CPU of a sync view",
+    ),
+    Claim(
+        "inline-sync",
+        STOCK,
+        "cpu_us",
+        "The same seven middlewares, run in the event loop, take {} times the CPU",
+        "It is the trips that cost, and not what the middleware does.",
+    ),
+    Claim(
+        ONE_HOP,
+        STOCK,
+        "cpu_us",
+        "Django entered once, by `baselines/one_hop.py`, takes {} times the CPU of stock Django, "
+        "with the same middleware and the same view",
+        "Who serves sync views over ASGI gets most of the time back with that one class.",
+    ),
+    Claim(ONE_HOP, STOCK, "rps", "It answers {} times as many requests"),
+    Claim(
+        ONE_HOP,
+        "gunicorn",
+        "cpu_us",
+        "It takes {} times the CPU of the same project over WSGI on gunicorn (which opens a "
+        "connection for each request)",
+    ),
+    Claim(
+        "stock-sync-x2",
+        STOCK,
+        "cpu_us",
+        "On two processors, stock Django takes {} times the CPU that it takes on one",
+        "Give each ASGI process one processor: its threads hand the same lock back and forth.",
+        "above",
+    ),
+    Claim(
+        "stock-sync-x2",
+        STOCK,
+        "rps",
+        "On two processors it answers {} times as many requests as on one",
+    ),
+)
+PROXIES = (
+    Claim(
+        "uwsgi-uwsgi-unix",
+        "uwsgi-http-tcp",
+        "rps",
+        "From nginx to uWSGI, the uwsgi protocol over a unix socket answers {} times as many "
+        "requests as HTTP over TCP",
+    ),
+    Claim(
+        "uwsgi-http-unix",
+        "uwsgi-http-tcp",
+        "rps",
+        "HTTP over a unix socket answers {} times as many as over TCP",
+    ),
+    Claim(
+        "gunicorn-http-unix",
+        "gunicorn-http-tcp",
+        "rps",
+        "For gunicorn, a unix socket answers {} times as many as TCP",
+    ),
+    Claim(
+        "go-kept",
+        "go",
+        "rps",
+        "For Go behind nginx, keeping the connections between them answers {} times as many",
+    ),
+)
+FRAMEWORKS = (
+    Claim(
+        "uwsgi-uwsgi-unix",
+        ALONE,
+        "rps",
+        "A bare WSGI callable behind nginx answers {} times as many requests as nginx alone",
+    ),
+    Claim(
+        "django",
+        "uwsgi-uwsgi-unix",
+        "rps",
+        "Django with its stock middleware answers {} times as many as the bare WSGI callable",
+    ),
+    Claim(
+        "django-no_middleware",
+        "django",
+        "rps",
+        "Without middleware it answers {} times as many as with it",
+    ),
+    Claim("flask", "django", "rps", "Flask answers {} times as many as Django"),
+)
+
+
+def conclusions(results: Results) -> dict[str, list[str]]:
+    """Return sentences under headings; a comparison that was not measured is left out."""
+    groups = {
+        "Django over ASGI": LADDER,
+        "Between nginx and the server": PROXIES,
+        "Frameworks": FRAMEWORKS,
+    }
+    found = {head: list(_sentences(results, claims)) for head, claims in groups.items()}
+    return {head: sentences for head, sentences in found.items() if sentences}
+
+
+def twin(results: Results) -> str | None:
+    """Return what the A/A pair says; None where it was not measured."""
+    found = {name: ratio(results, TWIN, STOCK, name) for name in ("cpu_us", "rps")}
+    cpu, rate = found["cpu_us"], found["rps"]
+    if cpu is None or rate is None:
+        return None
+    said = (
+        "Stock Django on uvicorn was measured twice in every round, as if it were two deployments: "
+        f"{times(cpu.estimate)} times the CPU ({bounds(cpu)}) and {times(rate.estimate)} times the "
+        f"rate ({bounds(rate)}). Differences as small as that mean nothing here."
+    )
+    if any(one.interval and not one.interval.contains(1.0) for one in (cpu, rate)):
+        return f"**It differs from itself.** {said}"
+    return said
+
+
+def _sentences(results: Results, claims: tuple[Claim, ...]) -> Iterator[str]:
+    for claim in claims:
+        measured = ratio(results, claim.row, claim.base, claim.figure)
+        if measured is not None:
+            yield sentence(claim, measured)
+
+
+def sentence(claim: Claim, measured: Ratio) -> str:
+    """Return the claim with its figure, and what follows where the interval allows it."""
+    said = f"{claim.text.format(f'**{times(measured.estimate)}**')} ({bounds(measured)})"
+    interval = measured.interval
+    if interval is None:
+        return f"{said}."
+    if interval.contains(1.0):
+        return f"{said}: no difference can be told."
+    side = "above" if interval.low > 1 else "below"
+    return f"{said}. {claim.so}".rstrip() if side == claim.so_where else f"{said}."
+
+
+def bounds(measured: Ratio) -> str:
+    """Return the interval, or how far the rounds range where there is none."""
+    interval, ranged = measured.interval, measured.spread
+    if interval is not None:
+        return f"95 % interval {times(interval.low)} to {times(interval.high)}"
+    if ranged.rounds == 1:
+        return "1 round"
+    return f"{ranged.rounds} rounds, {times(ranged.low)} to {times(ranged.high)}"

@@ -1,0 +1,204 @@
+"""The README of a campaign of baselines: what follows first, then the tables."""
+
+from collections.abc import Iterator, Sequence
+
+from bench.baselines.claims import bounds, conclusions, twin
+from bench.baselines.results import Cell, Results, Spread, counted, figure, ratio
+from bench.baselines.rows import ALONE, STOCK, TABLES, Row, rows
+from bench.figures import number
+from bench.findings import times
+from bench.gates import GENERATOR_CORES
+from bench.reference import framework_baseline
+
+STUDY = "Maximum Throughput, 2012"
+_NAMED = ("python", "Django", "channels", "uvicorn", "daphne", "granian", "gunicorn", "nginx")
+_VERSIONS = (*_NAMED, "uwsgi", "node", "go", "wrk", "ab")
+MISSING = "–"
+
+
+def readme(results: Results, charts: Sequence[tuple[str, str]]) -> str:
+    """Return the whole page as Markdown; ``charts`` are names and titles of pictures beside it."""
+    lines = [
+        *_heading(results),
+        *_conclusions(results),
+        *(f"![{title}]({name}.svg)\n" for name, title in charts),
+        *(line for table in TABLES for line in _section(results, table)),
+        *_left_out(results),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _heading(results: Results) -> Iterator[str]:
+    found = results.provenance
+    machine, versions = found["machine"], found["versions"]
+    pinning = found["pinning"]
+    yield "# What each part costs before your own code runs\n"
+    kind = "quick, medians and ranges only" if results.quick else "intervals at 95 %"
+    yield (
+        f"{results.started}, commit {found['commit']}, {results.rounds} rounds ({kind}). "
+        f"{machine['cpu']}, {machine['usable_processors']} processors, {machine['kernel']}; "
+        f"server on processor {pinning['server'] or 'any'}, generator on "
+        f"{pinning['generator'] or 'any'}. "
+        + ", ".join(f"{name} {versions[name]}" for name in _VERSIONS if name in versions)
+        + f". Command: `{' '.join(found['command'])}`\n"
+    )
+    if results.finished is None:
+        yield "> **Interrupted**: it holds fewer rounds than it set out to.\n"
+    yield (
+        "Every round starts every deployment once, in shuffled order, checks that it answers with "
+        "the right status, headers and body, warms it up, and measures it: by wrk, which keeps its "
+        f"connections ({results.seconds.get('wrk', MISSING)} s, the figures below), and by ab, "
+        f"which opens one for each request ({results.seconds.get('ab', MISSING)} s). Every server "
+        "is one process. CPU is that of everything that serves, nginx included, in microseconds "
+        "for each reply. A measurement that fails a gate (failed, hung or wrong replies, dropped "
+        "connections, a busy generator, foreign processes, steal) is repeated up to twice, and "
+        "counts only if it passes. A ratio is taken within each round. What "
+        f"“{STUDY}” published stands beside: one small virtual machine a side, fourteen years ago; "
+        "compare the ratios, not the rates.\n"
+    )
+
+
+def _conclusions(results: Results) -> Iterator[str]:
+    yield "## What to conclude\n"
+    if results.quick:
+        yield (
+            "Nothing yet: this was a quick campaign. What it saw, as medians of the rounds' ratios:"
+            "\n"
+        )
+    if (same := twin(results)) is not None:
+        yield f"{same}\n"
+    for head, sentences in conclusions(results).items():
+        yield f"**{head}**\n"
+        yield from (f"- {one}" for one in sentences)
+        yield ""
+
+
+def _section(results: Results, table: str) -> Iterator[str]:
+    shown = [row for row in rows() if row.table == table and row.name in results.rows]
+    if not shown:
+        return
+    yield f"## {TABLES[table]}\n"  # type: ignore[index]
+    clients = {row.clients for row in shown}
+    if len(clients) == 1:
+        yield f"{clients.pop()} clients.\n"
+    yield from _ladder(results, shown) if table == "ladder" else _table(results, shown)
+    yield ""
+    if table == "concurrency":
+        yield from _bounded(results, shown)
+
+
+def _bounded(results: Results, shown: Sequence[Row]) -> Iterator[str]:
+    """Say where the generator was the limit."""
+    limited = [row.title for row in shown if _limited(results, row)]
+    if limited:
+        yield (
+            f"The generator used more than {GENERATOR_CORES:.0%} of its processor in half the "
+            f"rounds or more of: {'; '.join(limited)}. Those rates are lower bounds, and the "
+            "shares of nginx alone are upper ones.\n"
+        )
+
+
+def _limited(results: Results, row: Row) -> bool:
+    cells = counted(results.cells, row.name).values()
+    busy = [gate for cell in cells for gate in cell.gates if gate.name == "generator CPU"]
+    return 2 * sum(not gate.ok for gate in busy) >= len(busy) > 0
+
+
+def _table(results: Results, shown: Sequence[Row]) -> Iterator[str]:
+    then_alone = next(one.requests_rps for one in framework_baseline() if one.row == "nginx only")
+    yield (
+        "| | requests/s (range) | to nginx alone | in 2012 | then, to nginx alone "
+        "| CPU µs, user | system | p99 ms | ab, requests/s | rounds |"
+    )
+    yield "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+    for row in shown:
+        then = row.then_rps
+        yield _line(
+            row.title,
+            _ranged(figure(results, row.name, "rps")),
+            _ratio(results, row.name, ALONE, "rps"),
+            MISSING if then is None else number(then),
+            MISSING if then is None else times(then / then_alone),
+            *_cpu(results, row),
+            _median(figure(results, row.name, "p99_ms")),
+            _ranged(figure(results, row.name, "rps", "ab")),
+            _rounds(results, row),
+        )
+
+
+def _ladder(results: Results, shown: Sequence[Row]) -> Iterator[str]:
+    yield (
+        "| | what it adds | trips to a thread | threads made | CPU µs, user | system "
+        "| CPU, to stock | requests/s (range) | requests/s, to stock | rounds |"
+    )
+    yield "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|"
+    for row in shown:
+        hops = results.hops.get(row.name, {})
+        yield _line(
+            row.title,
+            row.why,
+            str(hops.get("hops", MISSING)),
+            str(hops.get("threads", MISSING)),
+            *_cpu(results, row),
+            _ratio(results, row.name, STOCK, "cpu_us"),
+            _ranged(figure(results, row.name, "rps")),
+            _ratio(results, row.name, STOCK, "rps"),
+            _rounds(results, row),
+        )
+    yield ""
+    yield (
+        "On two processors a server shares the generator's where the machine has no third; its CPU "
+        "for each reply is right all the same, its rate is not comparable."
+    )
+
+
+def _line(*texts: str) -> str:
+    return f"| {' | '.join(texts)} |"
+
+
+def _cpu(results: Results, row: Row) -> tuple[str, str]:
+    return (
+        _median(figure(results, row.name, "user_us")),
+        _median(figure(results, row.name, "system_us")),
+    )
+
+
+def _ratio(results: Results, row: str, base: str, name: str) -> str:
+    if row == base:
+        return "1"
+    found = ratio(results, row, base, name)
+    return MISSING if found is None else f"{times(found.estimate)} ({bounds(found)})"
+
+
+def _median(found: Spread | None) -> str:
+    return MISSING if found is None else number(found.median)
+
+
+def _ranged(found: Spread | None) -> str:
+    if found is None:
+        return MISSING
+    return f"{number(found.median)} ({number(found.low)} to {number(found.high)})"
+
+
+def _rounds(results: Results, row: Row) -> str:
+    found = figure(results, row.name, "rps")
+    return f"{found.rounds if found else 0}/{results.rounds}"
+
+
+def _left_out(results: Results) -> Iterator[str]:
+    yield "## What was left out\n"
+    lines = [*_skipped(results), *(line for cell in results.cells if (line := _reason(cell)))]
+    yield from lines or ["Nothing: every measurement passed every gate."]
+
+
+def _skipped(results: Results) -> Iterator[str]:
+    yield from (f"- {row}: skipped, {why}" for row, why in results.skipped.items())
+
+
+def _reason(cell: Cell) -> str | None:
+    """Return why ``cell`` does not count; None where it does."""
+    if cell.valid:
+        return None
+    reasons = [gate.reason for gate in cell.gates if not (gate.ok or gate.advisory)]
+    why = cell.failure or "; ".join(reasons)
+    return f"- {cell.row}, {cell.generator}, round {cell.round}, attempt {cell.attempt}: {why}"

@@ -1,0 +1,181 @@
+"""What a campaign of baselines leaves behind, and the figures it supports."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from bench.baselines.generators import Count
+from bench.errors import BadInput
+from bench.intervals import Interval, ratio_interval
+from bench.records import Gate, Machine, Usage
+
+SCHEMA = 1
+FILE = "baselines.json"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One row under one generator in one round, one attempt. ``failure``: nothing was measured."""
+
+    row: str
+    generator: str
+    round: int
+    attempt: int
+    started: str  # ISO 8601, UTC
+    count: Count | None = None
+    server: Usage | None = None
+    driver: Usage | None = None  # the generator's process
+    machine: Machine | None = None
+    gates: tuple[Gate, ...] = ()
+    failure: str | None = None
+    log_tail: str | None = None
+    command: tuple[str, ...] = ()
+
+    @property
+    def valid(self) -> bool:
+        return self.failure is None and all(gate.ok or gate.advisory for gate in self.gates)
+
+    @property
+    def rps(self) -> float | None:
+        return self.count.rps if self.count else None
+
+    @property
+    def user_us(self) -> float | None:
+        """CPU time in user mode for each reply, of everything that serves: nginx included."""
+        return self._per_reply(lambda used: used.cpu_user_s)
+
+    @property
+    def system_us(self) -> float | None:
+        return self._per_reply(lambda used: used.cpu_system_s)
+
+    @property
+    def cpu_us(self) -> float | None:
+        return self._per_reply(lambda used: used.cpu_user_s + used.cpu_system_s)
+
+    @property
+    def p99_ms(self) -> float | None:
+        return self.count.p99_ms if self.count else None
+
+    def _per_reply(self, part: Callable[[Usage], float]) -> float | None:
+        if not self.server or not self.machine or not self.count or not self.count.ok:
+            return None
+        return part(self.server) / (self.count.rps * self.machine.wall_s) * 1e6
+
+
+@dataclass(frozen=True)
+class Results:
+    """``baselines.json``. ``skipped``: row -> what the machine lacks; ``hops``: see there."""
+
+    started: str  # ISO 8601, UTC
+    finished: str | None  # None: it was interrupted
+    kind: str  # quick, full
+    rounds: int
+    seconds: dict[str, int]  # generator -> how long it measures
+    rows: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    provenance: dict[str, Any]
+    skipped: dict[str, str] = field(default_factory=dict)
+    hops: dict[str, dict[str, int]] = field(default_factory=dict)  # row -> {hops, threads}
+    schema: int = SCHEMA
+
+    @property
+    def quick(self) -> bool:
+        return self.kind != "full"
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The median of the valid rounds, with the least and the greatest."""
+
+    median: float
+    low: float
+    high: float
+    rounds: int
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A figure of one row to that of another, paired by round."""
+
+    spread: Spread
+    interval: Interval | None
+
+    @property
+    def estimate(self) -> float:
+        return self.interval.estimate if self.interval else self.spread.median
+
+
+def counted(cells: Iterable[Cell], row: str, generator: str = "wrk") -> dict[int, Cell]:
+    """Return the valid cell of each round."""
+    return {
+        cell.round: cell
+        for cell in cells
+        if (cell.row, cell.generator) == (row, generator) and cell.valid
+    }
+
+
+def values(results: Results, row: str, figure: str, generator: str = "wrk") -> dict[int, float]:
+    """Return ``figure`` (a property of ``Cell``) of each valid round that has it."""
+    found = {
+        number: getattr(cell, figure)
+        for number, cell in counted(results.cells, row, generator).items()
+    }
+    return {number: value for number, value in found.items() if value is not None}
+
+
+def spread(numbers: Sequence[float]) -> Spread | None:
+    if not numbers:
+        return None
+    return Spread(median(numbers), min(numbers), max(numbers), len(numbers))
+
+
+def figure(results: Results, row: str, name: str, generator: str = "wrk") -> Spread | None:
+    return spread(list(values(results, row, name, generator).values()))
+
+
+def ratio(results: Results, row: str, base: str, name: str) -> Ratio | None:
+    """Return ``row``'s figure over ``base``'s, round by round; None where no round has both."""
+    above, below = values(results, row, name), values(results, base, name)
+    ratios = [above[number] / below[number] for number in above if below.get(number)]
+    found = spread(ratios)
+    if found is None:
+        return None
+    usable = not results.quick and min(ratios) > 0
+    return Ratio(found, ratio_interval(ratios) if usable else None)
+
+
+def write(results: Results, folder: Path) -> Path:
+    """Write ``baselines.json`` in one step: a reader never sees half a file."""
+    path = folder / FILE
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(asdict(results), indent=1) + "\n")
+    partial.replace(path)
+    return path
+
+
+def read(folder: Path) -> Results:
+    """Return the results in ``folder``; raise ``BadInput`` where it holds none."""
+    path = folder / FILE
+    if not path.is_file():
+        raise BadInput(f"{folder} is not a results folder of `bench baselines`: no {FILE}")
+    data = json.loads(path.read_text())
+    cells = tuple(cell_from(cell) for cell in data["cells"])
+    return Results(**{**data, "cells": cells, "rows": tuple(data["rows"])})
+
+
+def cell_from(data: dict[str, Any]) -> Cell:
+    """Return the ``Cell`` in ``data``, which is one gone through JSON."""
+    return Cell(
+        **{
+            **data,
+            "count": Count(**data["count"]) if data["count"] else None,
+            "server": Usage(**data["server"]) if data["server"] else None,
+            "driver": Usage(**data["driver"]) if data["driver"] else None,
+            "machine": Machine(**data["machine"]) if data["machine"] else None,
+            "gates": tuple(Gate(**gate) for gate in data["gates"]),
+            "command": tuple(data["command"]),
+        }
+    )
