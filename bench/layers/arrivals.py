@@ -10,21 +10,28 @@ class Arrivals:
     sent: int = 0
     duplicates: int = 0
     times_s: list[float] = field(default_factory=list)
-    _seen: set[int] = field(default_factory=set)
+    _next: int = 0  # everything below has come
+    _ahead: set[int] = field(default_factory=set)  # came before one that is below it
 
     def note(self, number: int, took_s: float | None = None) -> bool:
         """Count one arrival; say whether it is the first of its id."""
-        if number in self._seen:
+        if number == self._next:
+            self._next += 1
+            while self._ahead and self._next in self._ahead:
+                self._ahead.remove(self._next)
+                self._next += 1
+        elif number < self._next or number in self._ahead:
             self.duplicates += 1
             return False
-        self._seen.add(number)
+        else:
+            self._ahead.add(number)
         if took_s is not None:
             self.times_s.append(took_s)
         return True
 
     @property
     def received(self) -> int:
-        return len(self._seen)
+        return self._next + len(self._ahead)
 
     @property
     def complete(self) -> bool:

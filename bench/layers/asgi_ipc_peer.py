@@ -6,6 +6,7 @@ its processor time, and waits to be stopped. The layer is synchronous, so there 
 """
 
 import json
+import os
 import sys
 import threading
 import time
@@ -84,6 +85,7 @@ def listen(stopped: threading.Event) -> None:
 
 def main() -> None:
     spec = json.loads(sys.argv[1])
+    os.sched_setaffinity(0, spec["cpus"])
     (path,) = spec["roles"]
     role = path.rpartition(".")[2]
     layer = IPCChannelLayer(prefix="bench" + spec["run"], capacity=CAPACITY)

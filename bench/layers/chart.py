@@ -1,32 +1,107 @@
-"""The picture of a run: every measure on a logarithmic axis, a point a peer with its range."""
+"""The pictures of a run: how many times faster, and every measure on an axis of its own."""
 
 import altair as alt
 
 from bench.axes import log_ticks, padded
 from bench.layers.measures import MEASURES, Measure
-from bench.layers.peers import PEERS
-from bench.layers.results import Results, spread, values
+from bench.layers.peers import AGAIN, PEERS
+from bench.layers.results import Results, ratio, spread, values
 from bench.theme import PALETTE, WIDTH, Drawing, Rows, inline, panel, stacked
 
 _COLOURS = dict(zip(PEERS, PALETTE, strict=False))
+# What a reader compares with; the TCP twins are in the tables.
+_AGAINST = ("redis", "redis_pubsub", "inmemory", "asgi_ipc", "raw")
+_UNCOMPARED = ("idle", "interference")  # one may be 0, the other is a ratio already
 
 
-def chart(results: Results) -> Drawing | None:
-    """Return the picture; None where nothing was measured."""
+def drawings(results: Results) -> list[Drawing]:
+    """Return the pictures; none where nothing was measured."""
+    return [one for one in (comparison(results), detail(results)) if one is not None]
+
+
+def comparison(results: Results) -> Drawing | None:
+    """Return the picture that says it at once: a row a measure, a point a layer, 1 is equal."""
+    found = compared(results)
+    if not found:
+        return None
+    low, high = padded([1.0, *(float(str(row[end])) for row in found for end in ("low", "high"))])
+    axis = alt.Axis(values=log_ticks(low, high), title=None, labelExpr="datum.label + '×'")
+    scale = alt.Scale(type="log", domain=[low, high], nice=False)
+    names = [PEERS[name].title for name in _AGAINST if any(name == row["peer"] for row in found)]
+    colours = [_COLOURS[name] for name in _AGAINST if PEERS[name].title in names]
+    legend = alt.Legend(title=None, orient="top", direction="horizontal", columns=3, labelLimit=240)
+    colour = alt.Color("layer:N", scale=alt.Scale(domain=names, range=colours), legend=legend)
+    titles = list(dict.fromkeys(str(row["measure"]) for row in found))
+    y = alt.Y("measure:N", sort=titles, title=None, axis=alt.Axis(labelLimit=300, grid=True))
+    offset = alt.YOffset("layer:N", sort=names)
+    base = alt.Chart(inline(found))
+    ranges = base.mark_rule(strokeWidth=2.5).encode(
+        x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", y=y, yOffset=offset, color=colour
+    )
+    points = base.mark_point(filled=True, size=80, opacity=1).encode(
+        x=alt.X("median:Q", scale=scale, axis=axis), y=y, yOffset=offset, color=colour
+    )
+    labels = base.mark_text(align="left", dx=8, fontSize=10).encode(
+        x=alt.X("high:Q", scale=scale, axis=axis), y=y, yOffset=offset, text="label:N"
+    )
+    equal = alt.Chart(inline([{"x": 1.0}])).mark_rule(strokeDash=[4, 3]).encode(x="x:Q")
+    drawn: alt.LayerChart = alt.layer(equal, ranges, points, labels)  # type: ignore[assignment]
+    return Drawing(
+        name="layers",
+        title="How many times faster channels_ipc is",
+        note=(
+            "Right of the dashed line channels_ipc is faster, left of it the other is. Points are "
+            "medians of the rounds' own ratios, bars run from the least to the greatest. "
+            "Logarithmic axis; what was not measured has no point."
+        ),
+        chart=drawn.properties(width=WIDTH - 220, height=alt.Step(17)),
+        reserve_px=300,
+    )
+
+
+def compared(results: Results) -> Rows:
+    """Return a row for each measure and layer that channels_ipc can be compared with."""
+    found: Rows = []
+    for measure in MEASURES.values():
+        for name in _AGAINST:
+            if name not in measure.peers or measure.name in _UNCOMPARED:
+                continue
+            pair = ("ipc", name) if measure.higher_is_better else (name, "ipc")
+            one = ratio(results, measure.name, pair)
+            if one is not None:
+                found.append(
+                    {
+                        "measure": measure.title,
+                        "peer": name,
+                        "layer": PEERS[name].title,
+                        "median": one.spread.median,
+                        "low": one.spread.low,
+                        "high": one.spread.high,
+                        "label": label(one.spread.median),
+                    }
+                )
+    return found
+
+
+def label(value: float) -> str:
+    return f"{value:,.0f}×" if value >= 10 else f"{value:.2g}×"
+
+
+def detail(results: Results) -> Drawing | None:
+    """Return every measure by itself, in its own unit."""
     groups = [
         (measure, found) for measure in MEASURES.values() if (found := rows(results, measure))
     ]
     if not groups:
         return None
-    panels = [_panel(measure, found) for measure, found in groups]
     return Drawing(
-        name="layers",
+        name="layers-detail",
         title="Channel layers, measured by themselves",
         note=(
             "Medians of the rounds with their ranges, on logarithmic axes, which have no place "
             "for a layer that used nothing or was not measured: the tables have."
         ),
-        chart=stacked(panels),
+        chart=stacked([_panel(measure, found) for measure, found in groups]),
         reserve_px=190,
     )
 
@@ -36,7 +111,7 @@ def rows(results: Results, measure: Measure) -> Rows:
     found: Rows = []
     for name in measure.peers:
         one = spread(list(values(results, measure.name, name, measure.figure).values()))
-        if one is not None and one.low > 0:
+        if name != AGAIN and one is not None and one.low > 0:
             found.append(
                 {
                     "layer": PEERS[name].title,

@@ -4,6 +4,7 @@ import asyncio
 from time import perf_counter
 from typing import Any
 
+from bench.layers.acknowledgements import Acknowledgements
 from bench.layers.part import Part
 
 WINDOW = 4  # group messages under way at once
@@ -15,12 +16,12 @@ Figures = dict[str, Any]
 class Members:
     """Channels of this process that are in the group, each with a task that receives.
 
-    ``acknowledge`` is awaited with a message's number when the last of them has it.
+    A message that the last of them has is acknowledged.
     """
 
-    def __init__(self, part: Part, acknowledge: Any) -> None:
+    def __init__(self, part: Part) -> None:
         self._part = part
-        self._acknowledge = acknowledge
+        self._acknowledgements = Acknowledgements(part)
         self._missing: dict[int, int] = {}
         self.deliveries = self.duplicates = 0
         self.tasks: list[asyncio.Task[None]] = []
@@ -46,77 +47,62 @@ class Members:
             if left:
                 self._missing[number] = left
             else:
-                await self._acknowledge(number)
+                self._acknowledgements.give()
 
     async def leave(self) -> None:
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
+        self._acknowledgements.close()
 
     def figures(self) -> Figures:
         return {"deliveries": self.deliveries, "duplicates": self.duplicates}
 
 
 async def group_member(part: Part) -> Figures:
-    """Be some of the group, and tell the sender what has arrived everywhere here."""
-    sender = asyncio.get_running_loop().create_future()
-
-    async def acknowledge(number: int) -> None:
-        await part.layer.send(await asyncio.shield(sender), {"type": "all.here", "id": number})
-
-    members = Members(part, acknowledge)
+    """Be some of the group."""
+    members = Members(part)
     await members.join()
-    others = await part.ready()
-    sender.set_result(others["group_sender"][0])
+    await part.ready()
     await part.until_stopped(asyncio.Event().wait())
     await members.leave()
     return members.figures()
 
 
 async def group_sender(part: Part) -> Figures:
-    """Send to the group, a few messages ahead of the slowest process."""
-    mine = await part.layer.new_channel()
-    await part.ready(mine)
-    processes = part.options["processes"]
-
-    async def acknowledged() -> bool:
-        return await part.received(mine) is not None
-
-    return await _send(part, acknowledged, processes, part.options["members"] * processes)
+    """Send to members in other processes."""
+    await part.ready()
+    return await _send(part)
 
 
 async def group_alone(part: Part) -> Figures:
     """Sender and members in one process, the only way the in-memory layer knows."""
-    done: asyncio.Queue[int] = asyncio.Queue()
-    members = Members(part, done.put)
+    members = Members(part)
     await members.join()
     await part.ready()
-
-    async def acknowledged() -> bool:
-        try:
-            await asyncio.wait_for(done.get(), part.patience_s)
-        except TimeoutError:
-            return False
-        return True
-
-    figures = await _send(part, acknowledged, 1, len(members.tasks))
+    figures = await _send(part)
     await members.leave()
     return figures | members.figures()
 
 
-async def _send(part: Part, acknowledged: Any, processes: int, members: int) -> Figures:
-    """Send until the time is over; return what was sent, and how fast it was delivered."""
-    group, sent, acks, start = part.name(GROUP), 0, 0, perf_counter()
+async def _send(part: Part) -> Figures:
+    """Send until the time is over, a few messages ahead of the slowest; return how fast it went.
+
+    Every process acknowledges every message, so that their number is that of messages everywhere.
+    """
+    group, processes = part.name(GROUP), part.options["processes"]
+    members = part.options["members"] * processes
+    acknowledgements = Acknowledgements(part)
+    sent, come, start = 0, 0, perf_counter()
     end, last_s = start + part.duration_s, start
     while True:
-        while sent * processes < acks + WINDOW * processes and perf_counter() < end:
+        while (sent - WINDOW) * processes < come and perf_counter() < end:
             await part.layer.group_send(group, {"type": "x", "id": sent})
             sent += 1
-        if acks >= sent * processes or not await acknowledged():
+        if come >= sent * processes or not (more := await acknowledgements.come()):
             break
-        acks += 1
+        come += more
         last_s = perf_counter()
-    return {
-        "sent": sent * members,
-        "deliveries_per_s": acks / processes * members / (last_s - start) if acks else None,
-    }
+    acknowledgements.close()
+    rate = come / processes * members / (last_s - start) if come else None
+    return {"sent": sent * members, "deliveries_per_s": rate}

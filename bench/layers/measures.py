@@ -4,17 +4,25 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.errors import unknown
-from bench.layers.peers import ACROSS, CHANNELS_4
+from bench.layers.peers import AGAIN, CHANNELS_4, ON_A_SOCKET
+from bench.layers.placement import ANYWHERE, APART, BESIDE, TOGETHER
 
 RATE_RPS = 300
 MEMBERS = (100, 1000)
 PROCESSES = (1, 2, 4)
 OUTSTANDING = 32
+CAPACITY = 1000
+WINDOW = 900  # messages under way at most: below the capacity, so that no sender is held back
+LOT = 100  # messages that one acknowledgement stands for
 
 
 @dataclass(frozen=True)
 class Measure:
-    """``figure`` is the one that ratios are taken of; ``unit`` is its unit."""
+    """``figure`` is the one that ratios are taken of; ``unit`` is its unit.
+
+    A measure is as long as it takes for the median of ten rounds to hold still: percentiles of few
+    messages a second take longer than rates.
+    """
 
     name: str
     title: str
@@ -23,16 +31,19 @@ class Measure:
     higher_is_better: bool
     peers: tuple[str, ...]
     roles: tuple[str, ...]  # functions of bench.layers, a process each
+    placement: str
+    duration_s: float
+    quick_s: float
     settings: dict[str, Any] = field(default_factory=dict)  # of the layer, beside its places
     options: dict[str, Any] = field(default_factory=dict)  # of the roles
     loop: str = "asyncio"
     counts_cpu: bool = True  # whether processor time per message means something
+    times: int = 1  # how often ``duration_s`` is measured in one cell
 
 
-def _round_trip(name: str, title: str, role: str, **more: Any) -> Measure:
-    peers = CHANNELS_4 if role == "paced" else (*CHANNELS_4, "raw")
-    roles = (f"roles.{role}", "roles.echo")
-    return Measure(name, title, "p50_us", "µs", False, peers, roles, **more)
+def _round_trip(name: str, title: str, **more: Any) -> Measure:
+    peers, roles = ("ipc", AGAIN, "raw"), ("roles.ping", "roles.echo")
+    return Measure(name, title, "p50_us", "µs", False, peers, roles, TOGETHER, 0.8, 0.5, **more)
 
 
 def _group(members: int, processes: int) -> Measure:
@@ -43,10 +54,13 @@ def _group(members: int, processes: int) -> Measure:
         "deliveries_per_s",
         "deliveries/s",
         True,
-        CHANNELS_4 if alone else ACROSS,
+        (*ON_A_SOCKET, "inmemory") if alone else ON_A_SOCKET,
         ("groups.group_alone",)
         if alone
         else ("groups.group_sender", *["groups.group_member"] * processes),
+        APART if alone else ANYWHERE,
+        1.0,
+        0.7,
         options={"members": members // processes, "processes": processes},
     )
 
@@ -54,23 +68,34 @@ def _group(members: int, processes: int) -> Measure:
 MEASURES = {
     measure.name: measure
     for measure in (
-        _round_trip(
+        Measure(
             "round_trip_300",
             f"round trip at {RATE_RPS}/s, open loop",
-            "paced",
+            "p50_us",
+            "µs",
+            False,
+            (*CHANNELS_4, AGAIN),
+            ("paced.paced", "roles.echo"),
+            APART,
+            3.5,
+            1.0,
             options={"interval_s": round(1 / RATE_RPS, 6)},
         ),
-        _round_trip("round_trip", "round trip back to back, asyncio", "ping"),
-        _round_trip("round_trip_uvloop", "round trip back to back, uvloop", "ping", loop="uvloop"),
+        _round_trip("round_trip", "round trip back to back, asyncio"),
+        _round_trip("round_trip_uvloop", "round trip back to back, uvloop", loop="uvloop"),
         Measure(
             "one_way",
             "one way to one named channel",
             "messages_per_s",
             "messages/s",
             True,
-            CHANNELS_4,
+            (*CHANNELS_4, AGAIN),
             ("roles.one_way_reader", "roles.one_way_writer"),
-            settings={"capacity": 1000},
+            APART,
+            1.2,
+            0.7,
+            settings={"capacity": CAPACITY},
+            options={"window": WINDOW, "lot": LOT},
         ),
         *(_group(members, processes) for members in MEMBERS for processes in PROCESSES),
         Measure(
@@ -79,8 +104,11 @@ MEASURES = {
             "requests_per_s",
             "requests/s",
             True,
-            (*CHANNELS_4, "asgi_ipc"),
+            (*ON_A_SOCKET, AGAIN, "asgi_ipc"),
             ("roles.requester", "roles.worker"),
+            APART,
+            1.2,
+            0.7,
             options={"outstanding": OUTSTANDING},
         ),
         Measure(
@@ -89,8 +117,11 @@ MEASURES = {
             "cpu_us_per_s",
             "µs/s",
             False,
-            ACROSS,
+            ON_A_SOCKET,
             ("roles.watch", "roles.idle"),
+            APART,
+            2.0,
+            1.0,
         ),
         Measure(
             "interference",
@@ -99,9 +130,13 @@ MEASURES = {
             "p99_ratio",
             "x",
             False,
-            ACROSS,
-            ("roles.interfered", "roles.echo", "roles.busy"),
+            ON_A_SOCKET,
+            ("paced.interfered", "roles.echo", "paced.busy"),
+            BESIDE,
+            3.5,
+            1.0,
             counts_cpu=False,
+            times=2,
             options={"interval_s": round(1 / RATE_RPS, 6)},
         ),
     )

@@ -12,7 +12,7 @@ from bench.intervals import Interval, ratio_interval
 from bench.layers.cell import Cell
 from bench.layers.measures import MEASURES
 
-SCHEMA = 1
+SCHEMA = 2
 INTERVAL_ROUNDS = 10  # fewer rounds give medians and ranges, and no interval
 CPU = "cpu_us_per_message"
 
@@ -24,14 +24,18 @@ class Results:
     started: str  # ISO 8601, UTC
     finished: str | None  # None: it was interrupted
     rounds: int
-    duration_s: float
+    quick: bool
+    seed: int
+    measures: tuple[str, ...]
+    peers: tuple[str, ...]
     cells: tuple[Cell, ...]
     provenance: dict[str, Any]
+    resumed: tuple[str, ...] = ()  # when, and at which commit, it went on after an interruption
     schema: int = SCHEMA
 
-    @property
-    def quick(self) -> bool:
-        return self.rounds < INTERVAL_ROUNDS
+    def of(self, measure: str, peer: str) -> list[Cell]:
+        """Return every attempt at ``measure`` on ``peer``."""
+        return [cell for cell in self.cells if (cell.measure, cell.peer) == (measure, peer)]
 
 
 @dataclass(frozen=True)
@@ -53,10 +57,10 @@ class Ratio:
 
 
 def values(results: Results, measure: str, peer: str, figure: str) -> dict[int, float]:
-    """Return ``figure`` of each round that has it."""
+    """Return ``figure`` of each round that has one that counts."""
     found = {}
-    for cell in results.cells:
-        if (cell.measure, cell.peer) == (measure, peer):
+    for cell in results.of(measure, peer):
+        if cell.counts:
             value = cell.cpu_us_per_message if figure == CPU else cell.figures.get(figure)
             if value is not None:
                 found[cell.round] = value
@@ -84,12 +88,11 @@ def ratio(
 
 
 def losses(results: Results, measure: str, peer: str) -> tuple[int, int, int] | None:
-    """Return what was sent, lost and received twice over all rounds; None where nothing counts."""
-    cells = [
-        cell
-        for cell in results.cells
-        if (cell.measure, cell.peer) == (measure, peer) and cell.sent is not None
-    ]
+    """Return what was sent, lost and received twice over all attempts; None where there are none.
+
+    A message lost on a disturbed machine is lost, too.
+    """
+    cells = [cell for cell in results.of(measure, peer) if cell.sent is not None]
     if not cells:
         return None
     return (
@@ -114,4 +117,8 @@ def read(folder: Path) -> Results:
     if not path.is_file():
         raise BadInput(f"{folder} is not a results folder of `bench layers`: no layers.json")
     data = json.loads(path.read_text())
-    return Results(**{**data, "cells": tuple(Cell(**cell) for cell in data["cells"])})
+    if data.get("schema") != SCHEMA:
+        raise BadInput(f"{path} has another form than this version writes: measure again")
+    cells = tuple(Cell(**{**one, "discarded": tuple(one["discarded"])}) for one in data["cells"])
+    names = {key: tuple(data[key]) for key in ("measures", "peers", "resumed")}
+    return Results(**{**data, **names, "cells": cells})

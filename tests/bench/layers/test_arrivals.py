@@ -10,6 +10,14 @@ def test_arrivals_count_duplicates_apart_from_messages() -> None:
     assert not arrivals.complete
 
 
+def test_arrivals_in_any_order_are_all_counted() -> None:
+    arrivals = Arrivals(sent=5)
+    assert all(arrivals.note(number) for number in (3, 1, 0, 4, 2))
+    assert not any(arrivals.note(number) for number in range(5))
+    assert arrivals.counts() == {"sent": 5, "received": 5, "duplicates": 5}
+    assert arrivals.complete
+
+
 def test_arrivals_time_a_duplicate_once() -> None:
     arrivals = Arrivals(sent=1)
     arrivals.note(0, 0.001)

@@ -9,10 +9,11 @@ from bench.errors import BadInput
 from bench.layers import results as module
 from bench.layers.aims import aims, verdicts
 from bench.layers.cell import Cell
-from bench.layers.chart import chart
+from bench.layers.chart import compared, comparison, detail, drawings, label
 from bench.layers.measures import MEASURES
 from bench.layers.page import readme
 from bench.layers.results import Results, losses, ratio, read, values, write
+from bench.provenance import PROJECT
 
 PROVENANCE = {
     "commit": "0123abc",
@@ -34,7 +35,17 @@ def results(rounds: int = 3) -> Results:
             one_way("redis", number, 1000.0, cpu_us_per_message=800.0, duplicates=2, lost=1)
         )
         cells.append(Cell("one_way", "redis_pubsub", number, failure="Traceback\nit ended"))
-    return Results("2026-01-02T03:04:05+00:00", "2026", rounds, 1.0, tuple(cells), PROVENANCE)
+    return Results(
+        started="2026-01-02T03:04:05+00:00",
+        finished="2026",
+        rounds=rounds,
+        quick=True,
+        seed=1,
+        measures=("one_way",),
+        peers=("ipc", "redis", "redis_pubsub"),
+        cells=tuple(cells),
+        provenance=PROVENANCE,
+    )
 
 
 def test_ratio_is_of_the_same_round() -> None:
@@ -59,6 +70,12 @@ def test_interval_takes_ten_rounds(rounds: int, has: bool) -> None:
 def test_values_leave_out_rounds_that_failed() -> None:
     assert values(results(), "one_way", "redis_pubsub", "messages_per_s") == {}
     assert values(results(), "one_way", "redis", module.CPU) == dict.fromkeys((1, 2, 3), 800.0)
+
+
+def test_values_leave_out_what_was_discarded() -> None:
+    cells = [one_way("ipc", 1, 5.0, discarded=("noise",)), one_way("ipc", 1, 7.0, attempt=2)]
+    found = values(replace(results(), cells=tuple(cells)), "one_way", "ipc", "messages_per_s")
+    assert found == {1: 7.0}
 
 
 def test_losses_are_summed_over_rounds() -> None:
@@ -104,12 +121,35 @@ def test_verdict_on_interference_is_of_ipc_by_itself() -> None:
 
 
 def test_page_shows_losses_and_what_is_missing() -> None:
-    page = readme(results(), ["layers"])
+    page = readme(results(), drawings(results()))
     assert "| Redis core, unix socket | 1,000 (1,000 to 1,000) |" in page
     assert "| 300 | 3 | 6 |" in page
-    assert "Redis pub/sub, unix socket, round 2: **missing**: it ended" in page
-    assert "quick run" in page
-    assert "![layers](layers.svg)" in page
+    assert "Redis pub/sub, unix socket: **missing** in 3 of 3 rounds: it ended" in page
+    assert "3 of 3 rounds of short cells" in page
+    assert 'src="layers.svg"' in page
+    assert 'srcset="layers-dark.svg"' in page
+
+
+def test_page_states_how_it_was_measured_before_any_figure() -> None:
+    page = readme(results(), drawings(results()))
+    places = [
+        page.index(one)
+        for one in ("0123abc", "A processor", "python 3.11", "shuffled", "## Aims", "100x")
+    ]
+    assert places == sorted(places)
+
+
+def test_page_links_to_the_matrix() -> None:
+    page = (PROJECT / "docs" / "channel-layers.md").read_text()
+    assert "## The matrix" in page
+    assert "../../docs/channel-layers.md#the-matrix" in readme(results(), [])
+
+
+def test_page_shows_what_the_same_layer_differs_by() -> None:
+    cells = (*results().cells, *(one_way("ipc_again", n, 110_000.0) for n in (1, 2, 3)))
+    page = readme(replace(results(), cells=cells), [])
+    assert "| one way to one named channel | 1.1x (1.1 to 1.1) |" in page
+    assert "The same layer twice" not in readme(results(), [])
 
 
 def test_page_of_an_interrupted_run_says_so() -> None:
@@ -117,7 +157,18 @@ def test_page_of_an_interrupted_run_says_so() -> None:
     assert "**Interrupted**" not in readme(results(), [])
 
 
-def test_chart_has_a_panel_for_each_measure_taken() -> None:
-    drawing = chart(results())
-    assert len(drawing.spec["vconcat"]) == 1
-    assert chart(replace(results(), cells=())) is None
+def test_detail_has_a_panel_for_each_measure_taken() -> None:
+    assert len(detail(results()).spec["vconcat"]) == 1
+    assert drawings(replace(results(), cells=())) == []
+
+
+def test_comparison_has_a_point_for_each_layer_measured_in_the_same_rounds() -> None:
+    (row,) = compared(results())
+    assert (row["peer"], row["label"]) == ("redis", "100×")
+    assert row["median"] == pytest.approx(100, rel=0.01)
+    assert comparison(results()).name == "layers"
+
+
+@pytest.mark.parametrize(("value", "said"), [(4.25, "4.2×"), (12.4, "12×"), (1234.0, "1,234×")])
+def test_comparison_says_ratios_in_two_digits_or_whole(value: float, said: str) -> None:
+    assert label(value) == said

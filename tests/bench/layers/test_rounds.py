@@ -5,8 +5,10 @@ import pytest
 
 from bench.errors import BadInput
 from bench.layers import rounds
+from bench.layers.cell import Cell
 from bench.layers.measures import MEASURES
 from bench.layers.peers import PEERS, Places, config
+from bench.layers.placement import placed
 
 
 def planned(**changes: object) -> rounds.Plan:
@@ -40,8 +42,13 @@ def test_order_can_be_had_again_from_the_seed() -> None:
 
 def test_quick_plan_is_shorter() -> None:
     quick, full = planned(quick=True), planned()
-    assert (quick.rounds, quick.duration_s) < (full.rounds, full.duration_s)
+    assert quick.rounds < full.rounds
     assert full.rounds >= 10
+    assert all(quick.duration_s(one) < full.duration_s(one) for one in MEASURES.values())
+
+
+def test_full_plan_takes_half_an_hour_at_most() -> None:
+    assert planned().estimate_s() < 30 * 60
 
 
 @pytest.mark.parametrize(
@@ -68,3 +75,30 @@ def test_redis_never_times_out_an_idle_read(tmp_path) -> None:
         (host,) = config(peer, places)["hosts"]
         assert host["socket_timeout"] is None
         assert host["address"] in (f"unix://{places.redis_socket}", "redis://127.0.0.1:4321")
+
+
+@pytest.mark.parametrize("placement", ["together", "apart", "beside", "anywhere"])
+@pytest.mark.parametrize("processes", [1, 2, 3])
+def test_processes_of_every_layer_are_placed_within_the_usable(
+    placement: str, processes: int
+) -> None:
+    for cpus in ((3,), (2, 5), (0, 1, 2, 3)):
+        found = placed(placement, processes, cpus)
+        assert len(found) == processes
+        assert all(set(one) <= set(cpus) for one in found)
+
+
+def test_both_ends_are_apart_where_both_work() -> None:
+    assert placed("apart", 2, (0, 1)) == [(1,), (0,)]
+    assert placed("together", 2, (0, 1)) == [(1,), (1,)]
+    assert placed("beside", 3, (0, 1)) == [(1,), (1,), (0,)]
+
+
+def test_done_is_what_counts_has_failed_or_was_tried_often() -> None:
+    cells = [
+        Cell("idle", "ipc", 1),
+        Cell("idle", "ipc", 2, discarded=("noise",)),
+        Cell("idle", "ipc", 3, failure="it ended"),
+        Cell("idle", "ipc", 4, discarded=("noise",), attempt=rounds.ATTEMPTS),
+    ]
+    assert rounds.done(cells) == {(number, "idle", "ipc") for number in (1, 3, 4)}
