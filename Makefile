@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 PYTHON311 ?= python3.11
 PYTHON36  ?= python3.6
 
-.PHONY: bench bench-full test front-page lint system env baselines-env channels1-env channels017-env clean
+.PHONY: bench bench-full test front-page lint system env tools baselines-env channels1-env channels017-env clean
 
 bench: env
 	$(BIN)/python -m bench run --quick
@@ -55,6 +55,12 @@ channels017-env: .venv-channels017/.installed
 	$(PYTHON36) -m venv .venv-channels017
 	.venv-channels017/bin/pip install --quiet --requirement channels1/requirements-2016.txt
 	touch $@
+
+# The load generator that comes from npm, for `python -m bench http`.
+tools: tools/node_modules/.package-lock.json
+
+tools/node_modules/.package-lock.json: tools/package.json tools/package-lock.json
+	cd tools && npm ci --no-progress
 
 system:
 	@bin/install-system-packages

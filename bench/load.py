@@ -33,6 +33,7 @@ TESTS = {
     ("capacity", "autothrottle"): ("http", "Capacity"),
     ("echo", "open"): ("websocket", "EchoAtRate"),
     ("echo", "closed"): ("websocket", "Echo"),
+    ("echo batch", "closed"): ("websocket", "EchoBatch"),
 }
 
 
@@ -51,6 +52,9 @@ class LoadSpec:
 
     ``url`` is the whole address with its path. Locust counts the run time in whole seconds, so
     ``duration_s + warmup_s`` is a whole number. ``expect_body`` of None checks no body.
+    ``requests`` ends a closed loop over HTTP before its time. In an echo batch ``concurrency``
+    sockets send ``messages`` each, again and again until ``duration_s`` is over; ``detail`` times
+    their opening, sending and closing apart.
     """
 
     test: str
@@ -65,6 +69,9 @@ class LoadSpec:
     max_in_flight: int = 1000
     arrivals: str = "constant"
     expect_body: str | None = "OK"
+    requests: int | None = None
+    messages: int | None = None
+    detail: bool = False
 
     def __post_init__(self) -> None:
         if (self.test, self.mode) not in TESTS:
@@ -106,7 +113,13 @@ def command(spec: LoadSpec, json_path: Path) -> tuple[str, ...]:
         "--expect-body": spec.expect_body if file == "http" else None,
         "--rps": f"{spec.rate_rps:g}" if spec.rate_rps else None,
         "--arrivals": spec.arrivals if spec.mode == "open" else None,
-        "--clients": str(spec.concurrency) if spec.concurrency else None,
+        "--clients": spec.concurrency if file == "http" else None,
+        "--requests": spec.requests,
+        "--connections": spec.concurrency if file == "websocket" else None,
+        "--messages": spec.messages,
+        # All at once, as clients do who know nothing of each other.
+        "--opening": "0" if user_class == "EchoBatch" else None,
+        "--detail": "yes" if spec.detail else None,
         "--max-in-flight": str(spec.max_in_flight),
     }
     given = [part for flag, value in options.items() if value for part in (flag, str(value))]

@@ -6,9 +6,9 @@
 Three tests, each a user class: EchoAtRate (the default), an open loop at --rps over all sockets;
 Echo, a closed loop in which every socket sends as soon as its reply has come; and EchoBatch, in
 which --connections sockets open, send --messages each and close, again and again until the run time
-is over (once, without one). One user drives the whole load, so Locust's number of users stays at 1; what counts are the driver's own options, which
-the web UI shows under "Custom parameters" and ``driver/options.py`` lists. In the web UI
-``--class-picker`` offers the tests.
+is over (once, without one). One user drives the whole load, so Locust's number of users stays at 1;
+what counts are the driver's own options, which the web UI shows under "Custom parameters" and
+``driver/options.py`` lists. In the web UI ``--class-picker`` offers the tests.
 """
 
 import sys

@@ -96,7 +96,7 @@ def _run(planned: Plan, into: Path | None, console: Console) -> int:
     )
     _announce(planned, console)
     try:
-        with _interruptible(), _kept_to(pinned), watching(planned, console) as watcher:
+        with interruptible(), kept_to(pinned), watching(planned, console) as watcher:
             campaign = Run(ledger.campaign.name, planned, Servers(pinned), ledger.keep, watcher)
             campaign.go()
             ledger.close(campaign.rounds_done)
@@ -145,7 +145,7 @@ def _show(ledger: Ledger, console: Console) -> Summary:
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
+def interruptible() -> Iterator[None]:
     """Raise ``Interrupted`` on the first request to stop; let no other disturb the clearing up."""
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -164,7 +164,7 @@ def _interruptible() -> Iterator[None]:
 
 
 @contextmanager
-def _kept_to(pinned: Pinning) -> Iterator[None]:
+def kept_to(pinned: Pinning) -> Iterator[None]:
     """Keep the runner off the server's processors: it samples while the server is measured."""
     allowed = os.sched_getaffinity(0)
     if pinned.generator is not None:

@@ -83,5 +83,7 @@ class ClosedLoopUser(LoopUser):
         measured = super().measure(run, client)
         asked = self.values.get("requests", 0)
         if measured["sent"] < asked and not run.stopped_early:
-            run.warnings.append(f"the run time was over after {measured['sent']} of {asked} requests")
+            run.warnings.append(
+                f"the run time was over after {measured['sent']} of {asked} requests"
+            )
         return measured

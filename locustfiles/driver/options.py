@@ -161,7 +161,7 @@ OPENING = Option(
     "--opening",
     whole(0, 9_000),
     25,
-    "Handshakes that are under way at once; 0 is all. 25 is half of the shortest listen queue in use",
+    "Handshakes that are under way at once; 0 is all. 25 fit every listen queue",
 )
 DETAIL = Option(
     "--detail",
