@@ -30,7 +30,7 @@ from channels_ipc.names import NODE, file_name
 FOLDERS = ("n", "q", "p", "s", "g")
 _META = Struct("<8sII")  # magic, version of the layout, generation
 _MAGIC = b"chan-ipc"
-_VERSION = 1
+_VERSION = 2
 _GENERATION_WORD = 3  # the fourth 32-bit word of meta
 
 # Directory times come from a clock that ticks every 1 to 10 ms: a change in the same tick as the

@@ -43,6 +43,7 @@ class Endpoint:
     ) -> None:
         self.directory = RuntimeDirectory(base, prefix)
         self.directory.sweep()
+        self.generation = self.directory.generation
         self.ways: dict[str, Way] = {}
         self._capacity = capacity
         self._capacity_of = capacity_of

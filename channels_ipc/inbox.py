@@ -195,22 +195,25 @@ class Inbox:
     def pump(self) -> list[Waiter]:
         """Take what waits in the mailbox; return the coroutines to wake."""
         with self.lock:
-            waiters = self._read_mailbox()
+            waiters = self._accept_all(self._frames())
         if self.expired or self.sweep_at <= monotonic():
             self.settle()
         return waiters
 
     def catch_up(self) -> list[Waiter]:
         """The same before a message of this process, which is younger. The lock is held."""
-        return self._read_mailbox() if self.mailbox.depth() else []
+        return self._accept_all(self._frames()) if self.mailbox.depth() else []
 
-    def _read_mailbox(self) -> list[Waiter]:
-        waiters: list[Waiter] = []
+    def _frames(self) -> list[wire.Frame]:
         frames, skipped = self.mailbox.read()
-        for frame in frames:
-            self._accept(frame, waiters)
         if skipped:
             self.malformed.add(skipped, "bytes in a mailbox that are no frame")
+        return frames
+
+    def _accept_all(self, frames: list[wire.Frame]) -> list[Waiter]:
+        waiters: list[Waiter] = []
+        for frame in frames:
+            self._accept(frame, waiters)
         return waiters
 
     def accept(self, frame: wire.Frame) -> list[Waiter]:
@@ -288,9 +291,51 @@ class Inbox:
             self.listeners[loop] = Listener(loop, self.mailbox.fd, partial(self._read_for, loop))
 
     def _read_for(self, loop: asyncio.AbstractEventLoop) -> None:
-        waiters = self.pump()
-        if waiters:
+        """As a callback of ``loop``: take what waits in the mailbox, and run who waits for it."""
+        now = monotonic()
+        with self.lock:
+            frames = self._frames()
+            taker = self._taker(frames[0], now, loop) if len(frames) == 1 else None
+            waiters = self._accept_all(frames) if taker is None else []
+        if self.expired or self.sweep_at <= now:
+            self.settle()
+        if taker is not None:
+            self._hand(taker, frames[0])
+        elif waiters:
             wake_now(waiters, loop)
+
+    def _taker(
+        self, frame: wire.Frame, now: float, loop: asyncio.AbstractEventLoop
+    ) -> Waiter | None:
+        """Return who may have the message with no detour over its queue: ``loop``'s, and next."""
+        kind, flags, generation, deadline, name, _, _ = frame
+        queue = self.queues.get(name)
+        if (
+            queue is None
+            or not queue.waiters
+            or queue.items
+            or kind != wire.MESSAGE
+            or flags
+            or generation != self._generation_word[0]
+            or deadline <= now
+        ):
+            return None
+        waiter = self.next_waiter(queue)
+        if waiter is not None and waiter.loop is not loop:
+            queue.waiters.appendleft(waiter)
+            return None
+        return waiter
+
+    def _hand(self, taker: Waiter, frame: wire.Frame) -> None:
+        try:
+            taker.hand(frame.payload)
+        finally:
+            payload = taker.withdraw()
+            if payload is not None:  # it will look into the queue, when it comes to it
+                with self.lock:
+                    self.queue(frame.name).items.appendleft(
+                        (frame.deadline, frame.generation, payload)
+                    )
 
     def forget(self) -> None:
         """Close what a child process inherited."""

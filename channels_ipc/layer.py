@@ -73,8 +73,7 @@ class IPCChannelLayer(BaseChannelLayer):  # type: ignore[misc]  # Channels publi
         """Send ``message``; raise ``ChannelFull`` or ``MessageTooLarge``. Never blocks."""
         endpoint = self._endpoint or self._start()
         way = endpoint.ways.get(channel) or self._way(endpoint, channel)
-        generation = endpoint.directory.generation[0]
-        if not way.post(self._pack(message), monotonic() + self.expiry, generation):
+        if not way.post(self._pack(message), monotonic() + self.expiry, endpoint.generation[0]):
             raise ChannelFull(channel)
 
     async def receive(self, channel: str) -> Message:
@@ -94,14 +93,15 @@ class IPCChannelLayer(BaseChannelLayer):  # type: ignore[misc]  # Channels publi
         way.streak = 0
         loop = get_running_loop()
         while message is None:
+            payload = None
             waiter = way.wait(loop)
             if waiter is not None:
                 try:
-                    await waiter
+                    payload = await waiter
                 except BaseException:
                     way.forget(waiter)
                     raise
-            message = way.take()
+            message = way.take() if payload is None else way.open(payload)
         return message
 
     async def new_channel(self, prefix: str = "specific") -> str:

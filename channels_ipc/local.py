@@ -4,7 +4,7 @@ import asyncio
 
 from channels_ipc import wire
 from channels_ipc.inbox import Inbox
-from channels_ipc.messages import Message, open_payload
+from channels_ipc.messages import Message, Payload, open_payload
 from channels_ipc.waiting import Waiter, wake
 
 
@@ -48,11 +48,16 @@ class LocalChannel:
                 payload = inbox.pop(queue)
             if inbox.expired:
                 inbox.settle()
-            if payload is not None:
-                try:
-                    return open_payload(payload)
-                except ValueError as error:
-                    inbox.malformed.add(1, f"a message to {self.name}: {error}")
+            if payload is not None and (message := self.open(payload)) is not None:
+                return message
+
+    def open(self, payload: Payload) -> Message | None:
+        """Return the message in ``payload``, ``None`` where there is none."""
+        try:
+            return open_payload(payload)
+        except ValueError as error:
+            self._inbox.malformed.add(1, f"a message to {self.name}: {error}")
+        return None
 
     def post_as_member(self, group: str, payload: bytes, deadline: float, generation: int) -> bool:
         """Queue a group's message, unless the channel counts among the group's own members."""

@@ -3,6 +3,7 @@
 import errno
 import mmap
 import os
+import weakref
 from threading import Lock
 
 from channels_ipc import pipes, spool
@@ -103,18 +104,16 @@ class Peer:
         self.node = node
         self._directory = directory
         self._spool_limit = spool_limit
-        self._lock = Lock()
         root = directory.root
         self._fd = os.open(f"n/{node}/mailbox", os.O_WRONLY | os.O_NONBLOCK, dir_fd=root)
+        # With the last reference: no other thread can close it between a look at it and a write.
+        weakref.finalize(self, os.close, self._fd)
+        page = os.open(f"n/{node}/status", os.O_RDONLY, dir_fd=root)
         try:
-            page = os.open(f"n/{node}/status", os.O_RDONLY, dir_fd=root)
-            try:
-                self.status = StatusView(memoryview(mmap.mmap(page, SIZE, prot=mmap.PROT_READ)))
-            finally:
-                os.close(page)
-        except BaseException:
-            os.close(self._fd)
-            raise
+            self.status = StatusView(memoryview(mmap.mmap(page, SIZE, prot=mmap.PROT_READ)))
+        finally:
+            os.close(page)
+        self.full_until = self.status.full_until
 
     def post(
         self,
@@ -159,26 +158,14 @@ class Peer:
 
     def write(self, frame: bytes) -> bool:
         """Send a frame of at most ``FRAME_LIMIT`` bytes; ``False`` where there is no room."""
-        # Locked, so that no other thread closes the descriptor, whose number may come to mean
-        # another file, between here and the write.
-        with self._lock:
-            if self._fd < 0:
-                raise BrokenPipeError
-            try:
-                os.write(self._fd, frame)
-            except BlockingIOError:
-                return False
+        try:
+            os.write(self._fd, frame)
+        except BlockingIOError:
+            return False
         return True
 
     def is_alive(self) -> bool:
-        with self._lock:
-            return self._fd >= 0 and pipes.has_reader(self._fd)
-
-    def close(self) -> None:
-        with self._lock:
-            if self._fd >= 0:
-                os.close(self._fd)
-                self._fd = -1
+        return pipes.has_reader(self._fd)
 
 
 class Peers:
@@ -214,20 +201,14 @@ class Peers:
     def _drop_dead(self) -> None:
         for node, peer in list(self._peers.items()):
             if not peer.is_alive():
-                self._drop(node)
-
-    def _drop(self, node: str) -> None:
-        peer = self._peers.pop(node, None)
-        if peer is not None:
-            peer.close()
+                del self._peers[node]
 
     def lose(self, node: str) -> None:
-        """The process has died: close what leads to it and remove what it left."""
+        """The process has died: let go of what leads to it and remove what it left."""
         with self._lock:
-            self._drop(node)
+            self._peers.pop(node, None)
         self._directory.bury(node)
 
     def close(self) -> None:
         with self._lock:
-            for node in list(self._peers):
-                self._drop(node)
+            self._peers.clear()

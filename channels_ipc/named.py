@@ -18,7 +18,7 @@ from channels_ipc import spool, wire
 from channels_ipc.directory import RuntimeDirectory
 from channels_ipc.errors import explained
 from channels_ipc.fifo import RECORD_SIZE, Fifo
-from channels_ipc.messages import Message, unpack
+from channels_ipc.messages import Message, Payload, open_payload
 from channels_ipc.names import file_name
 from channels_ipc.parking import Parking
 from channels_ipc.tally import Tally
@@ -183,10 +183,15 @@ class NamedChannel:
         payload: bytes | None = frame.payload
         if frame.flags & wire.SPOOLED:
             payload = spool.fetch(self._directory, self._spool, frame.payload)
+        if payload is None:
+            self._malformed.add(1, f"a message to {self.name}: its spool file is gone")
+            return None
+        return self.open(payload)
+
+    def open(self, payload: Payload) -> Message | None:
+        """Return the message in ``payload``, ``None`` where there is none."""
         try:
-            if payload is None:
-                raise ValueError("its spool file is gone")
-            return unpack(payload)
+            return open_payload(payload)
         except ValueError as error:
             self._malformed.add(1, f"a message to {self.name}: {error}")
         return None

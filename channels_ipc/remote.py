@@ -5,7 +5,7 @@ from time import monotonic
 
 from channels_ipc import wire
 from channels_ipc.mailbox import Peers
-from channels_ipc.messages import Message
+from channels_ipc.messages import Message, Payload
 from channels_ipc.status import full_slot
 from channels_ipc.waiting import Waiter
 from channels_ipc.wire import encode
@@ -32,7 +32,8 @@ class RemoteChannel:
         peer = self._peers.known(self._node)
         if peer is None:
             return self._post(wire.MESSAGE, payload, deadline, generation)
-        if peer.status.full_until[self._slot] > monotonic():
+        full_until = peer.full_until[self._slot]
+        if full_until and full_until > monotonic():
             return False
         frame = encode(wire.MESSAGE, generation, deadline, self._encoded_name, payload)
         if len(frame) > wire.FRAME_LIMIT:
@@ -64,7 +65,7 @@ class RemoteChannel:
         peer = self._peers.get(self._node)
         if peer is None:
             return True
-        if not force and peer.status.full_until[self._slot] > monotonic():
+        if not force and peer.full_until[self._slot] > monotonic():
             return False
         try:
             return peer.post(kind, generation, deadline, self._encoded_name, payload, extra)
@@ -82,6 +83,9 @@ class RemoteChannel:
         raise self._not_ours()
 
     def forget(self, waiter: Waiter) -> None:
+        raise self._not_ours()
+
+    def open(self, payload: Payload) -> Message | None:
         raise self._not_ours()
 
     def _not_ours(self) -> ValueError:

@@ -2,8 +2,9 @@
 
 An ``asyncio.Future`` resumes its task one round of the event loop after it is resolved, which
 costs more than everything else a small message needs. A ``Waiter`` speaks the same protocol to the
-task, and ``resume`` runs the task at once. It carries no message: what was sent stays queued until
-the woken coroutine takes it, so a task cancelled in between has lost nothing.
+task, and ``resume`` runs the task at once. What was sent stays queued until the woken coroutine
+takes it, so a task cancelled in between has lost nothing; ``hand`` saves the queue its part where
+the task takes the message before anything else can happen.
 """
 
 import asyncio
@@ -20,6 +21,7 @@ class Waiter:
 
     # Defaults on the class: a waiter is made for every receive that has to wait.
     done = False
+    _payload: Any = None
     _cancelled = False
     _asyncio_future_blocking = False
     _callback: Callable[[Any], object] | None = None
@@ -28,10 +30,12 @@ class Waiter:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
 
-    def __await__(self) -> Generator["Waiter", None, None]:
+    def __await__(self) -> Generator["Waiter", None, Any]:
+        """Wait; return what was handed over, ``None`` where it is to be taken from the queue."""
         if not self.done:
             self._asyncio_future_blocking = True
             yield self
+        return self.withdraw()
 
     def resume(self) -> None:
         """Run the waiting task, now. Only for the loop's own thread, and never inside a task."""
@@ -39,6 +43,16 @@ class Waiter:
             self.done = True
             if self._callback is not None and self._context is not None:
                 self._context.run(self._callback, self)
+
+    def hand(self, payload: Any) -> None:
+        """Resume the waiting task with ``payload``; ``withdraw`` it if the task did not take it."""
+        self._payload = payload
+        self.resume()
+
+    def withdraw(self) -> Any:
+        """Return what was handed over and nobody has taken, ``None`` where there is nothing."""
+        payload, self._payload = self._payload, None
+        return payload
 
     # What a task expects of the future it waits for.
 

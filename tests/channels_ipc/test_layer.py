@@ -1,6 +1,7 @@
 """The layer's promises, with two layer objects as two ends: each has a mailbox of its own."""
 
 import asyncio
+import contextvars
 import os
 import time
 
@@ -119,6 +120,19 @@ async def test_cancelled_receivers_lose_nothing(ends):
         while len(received) < n + 1:
             received += await receive(receiver, channel)
     assert received == list(range(300))
+
+
+async def test_receiver_that_takes_its_time_finds_the_message_in_its_place(make_layer):
+    sender, receiver = make_layer(), make_layer()
+    channel = await receiver.new_channel()
+    # Somebody who drives a coroutine without asyncio's tasks, and later than we resume it.
+    waiter = receiver._endpoint.way(channel).wait(asyncio.get_running_loop())
+    waiter.add_done_callback(lambda _: None, context=contextvars.copy_context())
+    await sender.send(channel, {"type": "t", "n": 1})
+    await asyncio.sleep(0.05)
+    await sender.send(channel, {"type": "t", "n": 2})
+    assert waiter.done
+    assert await receive(receiver, channel, 2) == [1, 2]
 
 
 async def test_waiting_receivers_each_get_one_message(ends):

@@ -68,3 +68,26 @@ def _context():
     import contextvars
 
     return contextvars.copy_context()
+
+
+async def test_handed_payload_is_what_the_wait_returns():
+    loop, got = asyncio.get_running_loop(), []
+    waiter = Waiter(loop)
+
+    async def taking():
+        got.append(await waiter)
+
+    task = asyncio.create_task(taking())
+    await asyncio.sleep(0)
+    loop.call_soon(waiter.hand, b"payload")
+    await task
+    assert got == [b"payload"]
+    assert waiter.withdraw() is None
+
+
+async def test_payload_that_nobody_took_is_withdrawn_once():
+    waiter = Waiter(asyncio.get_running_loop())
+    waiter.add_done_callback(lambda _: None, context=_context())
+    waiter.hand(b"payload")
+    assert waiter.withdraw() == b"payload"
+    assert waiter.withdraw() is None
