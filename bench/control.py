@@ -1,5 +1,6 @@
 """What the supervisord of this checkout says of itself, by XML-RPC over its unix socket."""
 
+import time
 import xmlrpc.client
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -10,6 +11,7 @@ from supervisor.xmlrpc import SupervisorTransport
 from bench import remains
 
 _SOCKET = remains.RUN / "supervisor.sock"
+_PAUSE_S = 0.05
 _SILENT = (OSError, xmlrpc.client.Error)
 
 
@@ -29,6 +31,22 @@ def supervisord_pid() -> int | None:
             return int(supervisor.getPID())
     except _SILENT:
         return None
+
+
+def stop(*names: str) -> None:
+    """Stop the processes called ``group:name``, all at the same time."""
+    with _supervisor() as supervisor:
+        for name in names:
+            supervisor.stopProcess(name, False)
+    while any(one["statename"] == "STOPPING" for one in programs()):
+        time.sleep(_PAUSE_S)
+
+
+def start(*names: str) -> None:
+    """Start the processes called ``group:name``; what they answer is another question."""
+    with _supervisor() as supervisor:
+        for name in names:
+            supervisor.startProcess(name, False)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ urlpatterns = [
     path("render_twice/", views.render_twice),
     path("lookup/", views.lookup),
     path("healthz", views.healthz),
+    path("digest/", views.digest),
     path("smoke/", views.smoke),
     path("consumer/", views.channels_only),
     re_path(r"^relay/", views.channels_only),

@@ -1,12 +1,16 @@
 """The views: what Django serves, over WSGI and over ASGI alike."""
 
+import hashlib
+
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
-from django.views.decorators.http import require_safe
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST, require_safe
 
+from channels_hub import hub
 from testproject import relay
-from testproject.identity import identity
+from testproject.identity import client, identity
 
 TABLE = [[f"{row},{column}" for column in range(4)] for row in range(6)]
 ITEMS = frozenset(range(1_000))
@@ -53,8 +57,20 @@ def lookup(request: HttpRequest) -> HttpResponse:
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
     """Says who serves; a correct answer is also what "ready" means."""
-    answer = identity(request) | {"relay": relay.counters()}
+    answer = identity(request) | {"relay": relay.counters(), "client": client(request)}
+    answer["hub"] = hub.counters()
     return JsonResponse(answer, headers={"Cache-Control": "no-store"})
+
+
+@csrf_exempt
+@require_POST
+def digest(request: HttpRequest) -> JsonResponse:
+    """Says what came: the length of the request's body, of any size, and its SHA-256."""
+    found, length = hashlib.sha256(), 0
+    while part := request.read(65536):
+        found.update(part)
+        length += len(part)
+    return JsonResponse({"bytes": length, "sha256": found.hexdigest()})
 
 
 @require_safe

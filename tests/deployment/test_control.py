@@ -61,7 +61,9 @@ def test_bare_supervisorctl_controls_what_up_started(bench, supervisorctl):
     assert "stopped" in supervisorctl("stop", "django_channels:*").stdout
     assert ports.is_free(ports.APPLICATION)
     assert "daphne_8000: started" in supervisorctl("start", "django_channels:*").stdout
-    eventually(lambda: readiness.relay(resolve("daphne-ipc"), lambda: tree(control.supervisord_pid())))
+    eventually(
+        lambda: readiness.relay(resolve("daphne-ipc"), lambda: tree(control.supervisord_pid()))
+    )
     assert supervisorctl("restart", "django_channels:daphne_8000").returncode == 0
 
     assert "daphne-ipc is stopped" in bench("down").stdout
@@ -108,7 +110,14 @@ def test_supervisord_without_the_environment_says_where_to_get_it(environ):
 def test_show_prints_a_configuration_that_supervisord_runs(name, bench, environ, tmp_path):
     """In a copy of the project elsewhere: the text knows nothing of where it was made."""
     project = tmp_path / "elsewhere"
-    for part in ("testproject", "settings", "channels_ipc", "supervisor", "manage.py"):
+    for part in (
+        "testproject",
+        "settings",
+        "channels_hub",
+        "channels_ipc",
+        "supervisor",
+        "manage.py",
+    ):
         copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy
         project.mkdir(exist_ok=True)
         copy(ROOT / part, project / part)
