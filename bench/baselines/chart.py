@@ -36,7 +36,7 @@ def ladder(results: Results) -> Drawing | None:
             continue
         total = number(user.median + system.median)
         bars += [
-            {"rung": row.title, "us": user.median, "order": 0, "colour": _USER, "total": None},
+            {"rung": row.title, "us": user.median, "order": 0, "colour": _USER, "total": ""},
             {"rung": row.title, "us": system.median, "order": 1, "colour": _SYSTEM, "total": total},
         ]
     if not bars:

@@ -21,7 +21,8 @@ from bench.supervise import StartFailed
 ATTEMPTS = 3
 ROUNDS, QUICK_ROUNDS = 10, 3
 SECONDS: dict[Name, int] = {"wrk": 4, "ab": 2}
-QUICK_SECONDS: dict[Name, int] = {"wrk": 2, "ab": 1}
+QUICK_SECONDS: dict[Name, int] = {"wrk": 2, "ab": 2}
+LEAST_S = 2  # the sampler looks a few times a second
 START_AND_STOP_S = 3.5  # for the estimate
 _AROUND_S = 1.3  # a generator's warm-up and its start
 
@@ -75,6 +76,8 @@ def plan(
     for option, value in (("--rounds", rounds), ("--seconds", seconds), ("--minutes", minutes)):
         if value is not None and value <= 0:
             raise BadInput(f"{option} {value:g} measures nothing: give a positive number")
+    if seconds is not None and seconds < LEAST_S:
+        raise BadInput(f"--seconds {seconds} is too short to sample: give {LEAST_S} or more")
     names = _generators(generators)
     usual = SECONDS if kind == "full" else QUICK_SECONDS
     rows = chosen(patterns)
