@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import records
+from bench import proxies, records
 from bench.environment import configuration
 from bench.errors import BadInput
 from bench.plan import Plan
@@ -41,7 +41,8 @@ def opened(plan: Plan, folder: Path, started: datetime, provenance: dict[str, ob
         arms={arm.name: arm.variant.factors() for arm in plan.arms},
         tests=tuple(test.test for test in plan.tests),
         configurations={
-            arm.variant.name: anonymous(configuration(arm.variant)) for arm in plan.arms
+            arm.variant.name: anonymous(configuration(arm.variant) | proxies.files(arm.variant))
+            for arm in plan.arms
         },
         provenance=provenance,
     )

@@ -279,6 +279,7 @@ _WEBSOCKET_FRONTS = (
     Variant("daphne", "ipc", processes=4, proxy="haproxy"),
     Variant("uvicorn", "ipc", processes=4, proxy="nginx", sharing="ports"),
     Variant("uvicorn", "ipc", processes=4, proxy="haproxy", sharing="ports"),
+    Variant("uvicorn", "ipc", processes=4, proxy="apache", sharing="ports"),
     Variant("uvicorn", "redis", processes=4, proxy="nginx", sharing="ports"),
 )
 _FRONTS = (Variant("gunicorn", processes=8), *_HTTP_FRONTS, *_WEBSOCKET_FRONTS)

@@ -20,6 +20,7 @@ COMMANDS = {
     "down": ("bench.cli.deploy", "down"),
     "check": ("bench.cli.check", "check"),
     "run": ("bench.cli.run", "run"),
+    "faults": ("bench.cli.faults", "faults"),
     "report": ("bench.cli.report", "report"),
     "compare": ("bench.cli.report", "compare"),
     "layers": ("bench.cli.layers", "layers"),

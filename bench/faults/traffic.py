@@ -108,9 +108,8 @@ async def _reply(base_url: str) -> bytes:
     assert parts.hostname, base_url
     reader, writer = await asyncio.open_connection(parts.hostname, parts.port or 80)
     try:
-        writer.write(
-            f"GET / HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close\r\n\r\n".encode()
-        )
+        head = f"GET / HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close"
+        writer.write(f"{head}\r\n\r\n".encode())
         return await reader.read()
     finally:
         writer.close()

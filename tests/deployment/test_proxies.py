@@ -141,6 +141,12 @@ def open_socket(url, **options):
     )
 
 
+def exchange(client, message):
+    """Send the message, and return what comes back."""
+    client.send(message)
+    return client.recv(timeout=PATIENCE_S)
+
+
 @pytest.fixture(scope="module")
 def idle(fronts):
     """Proxy -> a socket on which nothing was said yet; and when they were opened."""
@@ -163,17 +169,15 @@ class TestFront:
     def test_websocket_gives_back_a_message_of_a_megabyte(self, front):
         with open_socket(front) as client:
             for message in ("text", os.urandom(MEGABYTE)):
-                client.send(message)
-                assert client.recv(timeout=PATIENCE_S) == message
+                assert exchange(client, message) == message
 
     def test_message_above_the_limit_closes_the_socket_and_no_other(self, front):
         with open_socket(front) as other, open_socket(front) as client:
             with pytest.raises(ConnectionClosed) as closed:
-                client.send(bytes(MESSAGE_BYTES + 1))
-                client.recv(timeout=PATIENCE_S)
-            assert closed.value.rcvd is None or closed.value.rcvd.code == 1009
-            other.send("still there")
-            assert other.recv(timeout=PATIENCE_S) == "still there"
+                exchange(client, bytes(MESSAGE_BYTES + 1))
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == 1009
+            assert exchange(other, "still there") == "still there"
 
     @pytest.mark.parametrize("size", [MEGABYTE, BODY_BYTES])
     def test_body_within_the_limit_arrives_whole(self, front, size):
@@ -233,5 +237,4 @@ def test_idle_socket_is_open_after_90_seconds(fronts, idle):
     sockets, opened_s = idle
     time.sleep(max(0.0, opened_s + IDLE_S - time.monotonic()))
     for name, client in sockets.items():
-        client.send(name)
-        assert client.recv(timeout=PATIENCE_S) == name
+        assert exchange(client, name) == name
