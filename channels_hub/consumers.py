@@ -177,4 +177,4 @@ class HubTopicsConsumer(TopicsConsumer):
         self.sender.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self.sender
-        await super().disconnect(code)
+        await self.hub.part(self.outbox, self.topics)

@@ -40,6 +40,18 @@ SERVED_AT_ONCE = 32
 _hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, "Hub"]] = WeakKeyDictionary()
 
 
+def counters() -> dict[str, int] | None:
+    """Return what this process's hubs have counted, in all; None where there is none.
+
+    The keys are those of ``Hub``; ``topics`` are those that somebody wants now.
+    """
+    hubs = [hub for by_alias in list(_hubs.values()) for hub in list(by_alias.values())]
+    if not hubs:
+        return None
+    names = ("received", "delivered", "dropped", "abandoned", "ignored", "topics")
+    return {name: sum(getattr(hub, name) for hub in hubs) for name in names}
+
+
 def keep_freed_memory() -> None:
     """Have the C library keep the memory of a freed frame for the next one.
 
@@ -56,7 +68,8 @@ class Hub:
 
     ``await Hub.current()`` gives the running loop's hub. Counters, all since the start:
     ``received`` layer messages, ``delivered`` records put into outboxes, ``dropped`` records that a
-    slow client's limit forgot, ``ignored`` messages for a topic that nobody here wants any more.
+    slow client's limit forgot, ``abandoned`` records that were still waiting for a client when it
+    left, ``ignored`` messages for a topic that nobody here wants any more.
     ``history`` remembers the newest ``HISTORY_BYTES`` of what was received.
     """
 
@@ -65,7 +78,7 @@ class Hub:
         self.channel = ""
         self.closed = False
         self.history = History(HISTORY_BYTES)
-        self.received = self.delivered = self.dropped = self.ignored = 0
+        self.received = self.delivered = self.dropped = self.abandoned = self.ignored = 0
         self._clients: dict[str, set[Outbox]] = {}
         self._joined: set[str] = set()
         self._joining = asyncio.Lock()
@@ -126,6 +139,16 @@ class Hub:
             # quiet: it is told, and asks again on a new hub.
             logger.error("the hub stops: its channel layer failed", exc_info=error)
             self._stop(f"the channel layer failed: {error}")
+
+    @property
+    def topics(self) -> int:
+        """How many topics somebody in this process wants."""
+        return len(self._clients)
+
+    async def part(self, outbox: Outbox, topics: Iterable[str]) -> None:
+        """Unsubscribe a client that has left, and count what it did not wait for."""
+        await self.unsubscribe(outbox, topics)
+        self.abandoned += outbox.discard()
 
     async def subscribe(self, outbox: Outbox, topics: Collection[str]) -> None:
         """Put every message of ``topics`` into ``outbox`` from now on.

@@ -58,6 +58,12 @@ class Outbox:
         self._wake()
         return dropped
 
+    def discard(self) -> int:
+        """Forget what is pending, and return how many records that was."""
+        discarded = len(self.pending)
+        self.pending.clear()
+        return discarded
+
     def end(self, reason: str) -> None:
         """Make ``batch`` raise ``Ended`` once what is pending has been taken."""
         self._ended = self._ended or Ended(reason)

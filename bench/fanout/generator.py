@@ -15,6 +15,7 @@ import resource
 import sys
 import time
 from collections.abc import Mapping
+from random import Random
 from typing import Any
 
 from bench.fanout.polls import Polls
@@ -33,7 +34,10 @@ class Generator:
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
         self.tally = Tally()
-        layout = Layout(spec.message_bytes, TOPIC_BYTES)
+        self.churned = Tally()
+        self.visits = 0
+        self._visitors: list[asyncio.Task[None]] = []
+        self.layout = layout = Layout(spec.message_bytes, TOPIC_BYTES)
         side = {"websocket": Sockets, "polling": Polls}[spec.transport]
         self.side: Any = side(spec, layout, self.tally)
         self.clients: list[Any] = []
@@ -65,6 +69,34 @@ class Generator:
                 {"users": len(self.clients), "ready_s": ready_s, "subscribed_s": subscribed_s}
             )
 
+    async def churn(self, number: int) -> None:
+        """Come, listen for a moment and go, again and again."""
+        chance = Random(f"{self.spec.seed}/churn/{number}")  # noqa: S311 - a load, no secret
+        side = type(self.side)(self.spec, self.layout, self.churned)
+        while True:
+            client = await side.open()
+            topics = self.spec.topics_of(chance.randrange(10**6))
+            await side.subscribe(client, topics, since_start=False)
+            await asyncio.sleep(chance.uniform(0.05, 0.5))
+            client.close()
+            self.visits += 1
+
+    def start_churn(self) -> None:
+        self._visitors = [
+            asyncio.get_running_loop().create_task(self.churn(number))
+            for number in range(self.spec.churning)
+        ]
+
+    async def stop_churn(self) -> None:
+        """End the visits; raise what went wrong in one of them."""
+        for visitor in self._visitors:
+            visitor.cancel()
+        ended = await asyncio.gather(*self._visitors, return_exceptions=True)
+        self._visitors = []
+        for one in ended:
+            if isinstance(one, Exception):
+                raise one
+
     async def drain(self) -> None:
         """Return when nothing has come for a while."""
         end = time.monotonic() + LONGEST_DRAIN_S
@@ -81,6 +113,8 @@ class Generator:
             "refused": self.refused,
             "closed": sum(client.closed.done() for client in self.clients),
             "subscriptions": sum(len(one.due) for one in self.subscribers),
+            "gaps": sum(getattr(client, "gaps", 0) for client in self.clients),
+            "churned": self.churned.counts() | {"visits": self.visits},
             "cpu_s": used.ru_utime + used.ru_stime,
             "at_monotonic_s": time.monotonic(),
         }
@@ -110,6 +144,7 @@ async def generate(spec: Spec) -> None:
     # What exists now stays: there is no use in looking through a million entries again and again.
     gc.collect()
     gc.freeze()
+    generator.start_churn()
     say(ready=True, ramp=generator.ramp, **generator.report())
     while line := await told.readline():
         request = json.loads(line)
@@ -119,6 +154,7 @@ async def generate(spec: Spec) -> None:
             say(**generator.report(), latency_us=latency)
             continue
         before = generator.report()
+        await generator.stop_churn()
         await generator.drain()
         counts = generator.report()
         missing = generator.missing(request["published"])

@@ -1,4 +1,4 @@
-"""A subscriber by long polling: one kept connection, the next poll as soon as an answer has come."""
+"""A subscriber by long polling: one kept connection, and the next poll follows each answer."""
 
 import asyncio
 import json
