@@ -26,7 +26,7 @@ def running(
         images = image.provide(ours)
         deployed = stack.deploy(ours, variant, images)
         try:
-            identity = deployed.wait(variant.processes, start_s)
+            identity, _ = deployed.wait(variant.processes, start_s)
             require_pinned(ours, cpus)
             yield deployed, identity
         finally:

@@ -4,6 +4,7 @@ import configparser
 import re
 import secrets
 import time
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,6 +21,7 @@ NAME = "channels"
 WEB = f"{NAME}_web"
 SERVICES = ("haproxy", "web", "worker", "redis")
 _STOP_S = 40.0
+_PAUSE_S = 0.2
 
 # In the stack's own network only haproxy can reach the servers, and its address is not known
 # before it runs. It overwrites what clients claim.
@@ -88,26 +90,32 @@ class Stack:
         """Ask for ``replicas`` application containers; return at once, as docker does."""
         self.engine.docker("service", "scale", "--detach", f"{WEB}={replicas}")
 
-    def wait(self, replicas: int, limit_s: float) -> dict[str, Any]:
-        """Return what the application says it is when all of it serves, and nothing else does.
+    def wait(
+        self, replicas: int, limit_s: float, known: Collection[str] = ()
+    ) -> tuple[dict[str, Any], frozenset[str]]:
+        """Return what the application says it is, and its hosts, when all of it serves.
 
-        Raises ``EngineFailed`` after ``limit_s`` seconds, or at once where another application
-        answers.
+        ``known`` are hosts that answered before: under load haproxy gives new requests to new
+        containers, which have fewer connections, so that the others are not heard of. Raises
+        ``EngineFailed`` after ``limit_s`` seconds, or at once where another application answers.
         """
         end_s = time.monotonic() + limit_s
-        known = 0
+        self._wait_for_containers(replicas, limit_s)
+        hosts = set(known)
+        while time.monotonic() < end_s:
+            answers = self._answers(4 * replicas)
+            hosts |= {answer["host"] for answer in answers}
+            if len(hosts) >= replicas and answers and self._relays():
+                return answers[0], frozenset(hosts)
+            time.sleep(_PAUSE_S)
+        raise EngineFailed(f"{len(hosts)} of {replicas} containers answer", self.log_tail())
+
+    def _wait_for_containers(self, replicas: int, limit_s: float) -> None:
         until(
             lambda: self.containers() == replicas,
             limit_s,
             lambda: (f"{self.containers()} of {replicas} containers run", self.log_tail()),
         )
-        while (left_s := end_s - time.monotonic()) > 0:
-            told_now = self._answers(4 * replicas)
-            known = len({one["host"] for one in told_now})
-            if known == replicas and self._relays():
-                return told_now[0]
-            time.sleep(min(0.2, left_s))
-        raise EngineFailed(f"{known} of {replicas} containers answer", self.log_tail())
 
     def containers(self) -> int:
         """Return how many application containers run."""
