@@ -24,6 +24,7 @@ COMMANDS = {
     "report": ("bench.cli.report", "report"),
     "compare": ("bench.cli.report", "compare"),
     "layers": ("bench.cli.layers", "layers"),
+    "fanout": ("bench.cli.fanout", "fanout"),
     "http": ("bench.cli.http", "http"),
     "echo": ("bench.cli.echo", "echo"),
     "baselines": ("bench.cli.baselines", "baselines"),

@@ -1,0 +1,162 @@
+"""``bench fanout``: topics to many subscribers, by hub and by group_send."""
+
+import os
+import random
+import secrets
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from bench import provenance
+from bench.errors import BadInput
+from bench.fanout import floor
+from bench.fanout.cells import QUESTIONS, QUICK_QUESTIONS, Cell, cells
+from bench.fanout.chart import charts
+from bench.fanout.floor import Floor
+from bench.fanout.measure import Outcome, measured
+from bench.fanout.page import readme
+from bench.fanout.results import Results, write, write_raw
+from bench.ledger import LOCAL, new_folder
+from bench.theme import LIGHT, png, svg
+
+FAILED = 1
+ROUNDS, QUICK_ROUNDS = 10, 2
+ATTEMPTS = 3  # of a cell that missed a gate; the discards are kept
+FLOOR_FRAME_BYTES = 20 * 1_028
+FLOOR_SOCKETS = 1_000
+FLOOR_S = 2.0
+
+
+@click.command()
+@click.option("--question", "questions", multiple=True, help=f"One of {', '.join(QUESTIONS)}.")
+@click.option("--only", multiple=True, help="Cells whose name holds this text.")
+@click.option("--rounds", type=int, help=f"How many rounds; {ROUNDS} by default.")
+@click.option("--quick", is_flag=True, help="Two short rounds of the main questions.")
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path),
+    help="A new folder. Without it: results/local/<date>-<time>-fanout.",
+)
+@click.option("--list", "listing", is_flag=True, help="Name the cells, and measure nothing.")
+def fanout(
+    questions: tuple[str, ...],
+    only: tuple[str, ...],
+    rounds: int | None,
+    quick: bool,
+    into: Path | None,
+    listing: bool,
+) -> None:
+    """Measure fan-out to topics: hub against group_send, layers, WebSocket against long polling.
+
+    --question and --only may be given several times. Exits with 1 where a cell failed.
+    """
+    if rounds is not None and rounds < 1:
+        raise BadInput(f"--rounds {rounds} measures nothing: give 1 or more")
+    chosen = questions or (QUICK_QUESTIONS if quick else tuple(QUESTIONS))
+    planned = picked(cells(chosen, quick=quick), only)
+    console, started = Console(), datetime.now(UTC)
+    if listing:
+        for cell in planned:
+            console.print(cell.name, soft_wrap=True, highlight=False)
+        return
+    folder = new_folder(into or LOCAL / f"{started:%Y%m%d-%H%M%S}-fanout", started)
+    results = taken(planned, chosen, rounds or (QUICK_ROUNDS if quick else ROUNDS), folder, started)
+    publish(results, folder)
+    console.print(table(results))
+    console.print(f"{folder}/README.md", soft_wrap=True)
+    failed = [one for one in results.outcomes if one.failure]
+    for one in failed:
+        console.print(f"[red]failed[/red] {one.cell}: {one.failure}", soft_wrap=True)
+    if failed:
+        raise SystemExit(FAILED)
+
+
+def picked(planned: list[Cell], only: tuple[str, ...]) -> list[Cell]:
+    found = [cell for cell in planned if not only or any(text in cell.name for text in only)]
+    if not found:
+        raise BadInput(f"--only {' '.join(only)} names no cell: --list shows them")
+    return found
+
+
+def taken(
+    planned: list[Cell], questions: tuple[str, ...], rounds: int, folder: Path, started: datetime
+) -> Results:
+    """Measure, and write each outcome down as it comes. Ctrl-C ends it with what there is."""
+    outcomes: list[Outcome] = []
+    floors: list[Floor] = []
+    seed = secrets.randbelow(10**6)
+    pinned = provenance.pinning(os.sched_getaffinity(0), provenance.siblings())
+    found = provenance.provenance(pinned=pinned, seed=seed, command=provenance.command_line())
+
+    def results(finished: datetime | None) -> Results:
+        ended = finished.isoformat(timespec="seconds") if finished else None
+        began = started.isoformat(timespec="seconds")
+        return Results(began, ended, rounds, questions, tuple(outcomes), tuple(floors), found)
+
+    with Progress(console=Console()) as progress:
+        task = progress.add_task("fanout", total=len(planned) * rounds)
+        try:
+            for number in range(1, rounds + 1):
+                cpus = (*(pinned.server or ()), *(pinned.generator or ()))
+                floors.append(floor.measure(FLOOR_SOCKETS, FLOOR_FRAME_BYTES, FLOOR_S, cpus))
+                for cell in random.Random(f"{seed}/{number}").sample(planned, len(planned)):  # noqa: S311
+                    for outcome in attempts(cell, number, pinned):
+                        write_raw(outcome, folder)
+                    outcomes.append(outcome)
+                    write(results(None), folder)
+                    progress.update(task, advance=1, description=line(outcome))
+        except KeyboardInterrupt:
+            return results(None)
+    return results(datetime.now(UTC))
+
+
+def attempts(cell: Cell, number: int, pinned: provenance.Pinning) -> Iterator[Outcome]:
+    """Yield outcomes until one counts, ``ATTEMPTS`` at most."""
+    for _ in range(ATTEMPTS):
+        outcome = nameless(measured(cell, number, pinned))
+        yield outcome
+        if outcome.valid:
+            return
+
+
+def nameless(outcome: Outcome) -> Outcome:
+    """Leave out what names this machine."""
+    return replace(outcome, failure=provenance.anonymous(outcome.failure))
+
+
+def line(one: Outcome) -> str:
+    """Return what a person wants to see go by."""
+    if one.deliveries_per_server_cpu_s is None:
+        return f"{one.cell}: {'failed' if one.failure else 'done'}"
+    return f"{one.cell}: {one.deliveries_per_server_cpu_s:,.0f}/CPU-s, p95 {one.p95_ms:g} ms"
+
+
+def publish(results: Results, folder: Path) -> None:
+    """Write the data, the pictures and the page."""
+    write(results, folder)
+    drawn = charts(results)
+    for drawing in drawn:
+        (folder / f"{drawing.name}.svg").write_text(svg(drawing, LIGHT))
+        (folder / f"{drawing.name}.png").write_bytes(png(drawing, LIGHT))
+    (folder / "README.md").write_text(readme(results, [drawing.name for drawing in drawn]))
+
+
+def table(results: Results) -> Table:
+    found = Table("cell", "per server CPU-s", "p95 ms", "lost", "twice", title="Fan-out")
+    for one in results.outcomes:
+        lost = one.counts.get("lost", 0) + one.counts.get("missing", 0)
+        rate = one.deliveries_per_server_cpu_s
+        found.add_row(
+            one.cell,
+            "" if rate is None else f"{rate:,.0f}",
+            "" if one.p95_ms is None else f"{one.p95_ms:.1f}",
+            f"{lost:,}",
+            f"{one.counts.get('duplicated', 0):,}",
+        )
+    return found

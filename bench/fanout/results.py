@@ -1,0 +1,123 @@
+"""What a fan-out campaign leaves behind, and the medians and ratios that it supports."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from bench.errors import BadInput
+from bench.fanout.floor import Floor
+from bench.fanout.measure import Outcome
+from bench.intervals import Interval, ratio_interval
+from bench.records import Gate, Machine, Usage
+
+SCHEMA = 1
+INTERVAL_ROUNDS = 10  # fewer rounds give medians and ranges, and no interval
+FILE = "fanout.json"
+
+
+@dataclass(frozen=True)
+class Results:
+    """``fanout.json``; each outcome stands in ``raw/`` as well, from the moment it was taken."""
+
+    started: str  # ISO 8601, UTC
+    finished: str | None  # None: it was interrupted
+    rounds: int
+    questions: tuple[str, ...]
+    outcomes: tuple[Outcome, ...]
+    floors: tuple[Floor, ...]
+    provenance: dict[str, Any]
+    schema: int = SCHEMA
+
+    @property
+    def quick(self) -> bool:
+        return self.rounds < INTERVAL_ROUNDS
+
+    def of(self, question: str) -> Iterator[Outcome]:
+        return (one for one in self.outcomes if one.question == question)
+
+    def cells(self, question: str) -> dict[str, list[Outcome]]:
+        """Return cell -> its outcomes, in the order in which cells were first measured."""
+        found: dict[str, list[Outcome]] = {}
+        for one in sorted(self.of(question), key=lambda one: (one.cell, one.round)):
+            found.setdefault(one.cell, []).append(one)
+        return found
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The median of the rounds that count, with the least and the greatest of them."""
+
+    median: float
+    low: float
+    high: float
+    rounds: int
+
+
+@dataclass(frozen=True)
+class Ratio:
+    spread: Spread
+    interval: Interval | None  # from ten rounds on
+
+
+def spread(outcomes: Sequence[Outcome], figure: str) -> Spread | None:
+    """Return the spread of ``figure``; of valid outcomes, or of all where none is valid."""
+    counted = [one for one in outcomes if one.valid] or list(outcomes)
+    return spread_of([v for one in counted if (v := getattr(one, figure)) is not None])
+
+
+def spread_of(values: Sequence[float]) -> Spread | None:
+    return Spread(median(values), min(values), max(values), len(values)) if values else None
+
+
+def ratio(first: Sequence[Outcome], second: Sequence[Outcome], figure: str) -> Ratio | None:
+    """Return the first's ``figure`` over the second's, round by round; None without both."""
+    below = {one.round: getattr(one, figure) for one in second}
+    ratios = [
+        above / under
+        for one in first
+        if (above := getattr(one, figure)) is not None and (under := below.get(one.round))
+    ]
+    found = spread_of(ratios)
+    if found is None:
+        return None
+    enough = len(ratios) >= INTERVAL_ROUNDS and min(ratios) > 0
+    return Ratio(found, ratio_interval(ratios) if enough else None)
+
+
+def write(results: Results, folder: Path) -> Path:
+    """Write ``fanout.json`` in one step: a reader never sees half a file."""
+    path = folder / FILE
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(asdict(results), indent=1) + "\n")
+    partial.replace(path)
+    return path
+
+
+def write_raw(outcome: Outcome, folder: Path) -> None:
+    name = f"{outcome.round:02d}-{outcome.cell}.json"
+    (folder / "raw" / name).write_text(json.dumps(asdict(outcome), indent=1) + "\n")
+
+
+def read(folder: Path) -> Results:
+    """Return the results in ``folder``; raise ``BadInput`` where it holds none."""
+    path = folder / FILE
+    if not path.is_file():
+        raise BadInput(f"{folder} is not a results folder of `bench fanout`: no {FILE}")
+    data = json.loads(path.read_text())
+    outcomes = tuple(outcome_from(one) for one in data["outcomes"])
+    floors = tuple(Floor(**one) for one in data["floors"])
+    given = {**data, "questions": tuple(data["questions"])}
+    return Results(**{**given, "outcomes": outcomes, "floors": floors})
+
+
+def outcome_from(data: dict[str, Any]) -> Outcome:
+    """Return the ``Outcome`` in ``data``, which is one gone through JSON."""
+    parts = {
+        name: kind(**data[name]) if data[name] else None
+        for name, kind in (("server", Usage), ("generator", Usage), ("machine", Machine))
+    }
+    gates = tuple(Gate(**gate) for gate in data["gates"])
+    return Outcome(**{**data, **parts, "gates": gates, "ramp": tuple(data["ramp"])})
