@@ -87,6 +87,7 @@ class EchoBatch(WebSocketUser):
     """A piece of work: sockets open, send their messages one by one, and close. All are counted."""
 
     mode = "closed"
+    divisible = False
 
     def read_options(self) -> None:
         super().read_options()

@@ -47,6 +47,7 @@ class CapacityUser(DrivenUser):
 
     abstract = True
     mode = "autothrottle"
+    divisible = False
 
     def measure(self, run: Run, client: Client) -> dict[str, Any]:
         self.steps: list[dict[str, Any]] = []

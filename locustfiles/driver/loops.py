@@ -41,7 +41,13 @@ class OpenLoopUser(LoopUser):
 
     def loop(self, client: Client, recorder: Recorder, run: Run) -> Loop:
         begin = run.start - self.values["warm_up"]
-        planned = arrivals(self.values["arrivals"], self.values["rps"], run.end - begin)
+        planned = arrivals(
+            self.values["arrivals"],
+            self.values["rps"],
+            run.end - begin,
+            self.share.index,
+            self.share.workers,
+        )
         return OpenLoop(
             gevent.get_hub().loop,
             client,

@@ -4,13 +4,16 @@ A test is a user class, chosen as Locust has it: named on the command line, or p
 with ``--class-picker``. Where none is named the first one in the file runs.
 """
 
+import argparse
 import gc
 import json
 import logging
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -20,7 +23,8 @@ from locust import User, events, task
 from locust.exception import StopUser
 from locust.stats import CSV_STATS_INTERVAL_SEC
 
-from . import statistics
+from . import statistics, workers
+from .division import Share, divided
 from .options import BadOption, Option, add_to, checked
 from .pacing import Loop
 from .record import Recorder
@@ -34,6 +38,8 @@ CONNECT_S = 30.0  # what opening sockets may add to the run time
 END_S = 1.0  # Locust's own end of the run time may come this much before it
 CSV_STATS_FLUSH_MARGIN_S = 0.2
 CRASHED = 3  # the exit code after a fault of the driver's own
+INTERRUPTED = 130  # ... and after Ctrl-C
+RUN_TIME = "driver_run_time_s"  # where the run time is kept from Locust
 
 
 @dataclass
@@ -70,6 +76,7 @@ class DrivenUser(User):
     mode = ""
     transport = ""
     options: tuple[Option, ...] = ()
+    divisible = True  # among workers
 
     @task
     def drive(self) -> None:
@@ -82,19 +89,22 @@ class DrivenUser(User):
         except (BadOption, BadTarget) as error:
             logger.error("%s", error)
             self.environment.runner.log_exception("local", str(error), "")
-        except Exception:
+            self._tell_master(error)
+        except Exception as error:
             logger.exception("the load driver failed")
             self.environment.process_exit_code = CRASHED
+            self._tell_master(error)
         gevent.spawn(_end, self.environment)
         raise StopUser
 
     def read_options(self) -> None:
         """Set ``values`` and ``duration_s``. Raises ``BadOption``."""
         parsed = self.environment.parsed_options
-        self.values = checked(parsed, self.options)
+        self.share = workers.share(self.environment)
+        self.values = divided(checked(parsed, self.options), self.share)
         warm_up_s = self.values["warm_up"]
         # Locust's run time is all the time there is; the warm-up comes out of it.
-        run_time_s = self.environment.run_time_s or parsed.run_time
+        run_time_s = getattr(parsed, RUN_TIME, None) or parsed.run_time
         self.duration_s = run_time_s - warm_up_s if run_time_s else None
         if self.duration_s is not None and self.duration_s <= 0:
             raise BadOption(
@@ -155,18 +165,38 @@ class DrivenUser(User):
             run.warnings.append("stopped before its time")
         for warning in run.warnings:
             logger.warning("%s", warning)
-        whole = {
-            "test": self.test,
-            "mode": self.mode,
-            "transport": self.transport,
-            "duration_s": float(run.duration_s or clock() - run.start),
-            "rate_rps": None,
-            "concurrency": None,
-            **measured,
-            "warnings": run.warnings,
-        }
-        if self.values["result_json"]:
-            Path(self.values["result_json"]).write_text(json.dumps(whole) + "\n")
+        self._deliver(
+            {
+                "test": self.test,
+                "mode": self.mode,
+                "transport": self.transport,
+                "duration_s": float(run.duration_s or clock() - run.start),
+                "rate_rps": None,
+                "concurrency": None,
+                **measured,
+                "warnings": run.warnings,
+            }
+        )
+
+    def _deliver(self, whole: dict[str, Any]) -> None:
+        """Write the result or, as a worker, hand it to the master."""
+        if self.environment.parsed_options.worker:
+            whole["boot_id"] = workers.boot_id()
+            self.environment.runner.send_message(workers.RESULT, whole)
+            return
+        _write(self.environment, whole)
+
+    def _tell_master(self, error: Exception) -> None:
+        if self.environment.parsed_options.worker:
+            self.environment.runner.send_message(workers.FAULT, f"a worker failed: {error}")
+
+
+def _write(environment: Any, whole: dict[str, Any]) -> None:
+    path = environment.parsed_options.result_json
+    if path:
+        for bucket in whole["buckets"]:
+            bucket.pop("ok_us", None)
+        Path(path).write_text(json.dumps(whole) + "\n")
 
 
 def recorded(recorder: Recorder) -> dict[str, Any]:
@@ -174,7 +204,10 @@ def recorded(recorder: Recorder) -> dict[str, Any]:
     counts = recorder.counts()
     if counts["sent"] != counts["ok"] + counts["error"] + counts["timeout"]:
         raise AssertionError(f"the driver has lost requests: {counts}")
-    return recorder.as_json()
+    measured = recorder.as_json()
+    for bucket, latencies_us in zip(measured["buckets"], recorder.seconds_us(), strict=True):
+        bucket["ok_us"] = latencies_us  # for a master to add up; it is not written
+    return measured
 
 
 @contextmanager
@@ -214,7 +247,9 @@ def loud_callbacks(run: Run) -> Iterator[None]:
 
 
 def _end(environment: Any) -> None:
-    """End Locust's run: a web UI stays up for the next one."""
+    """End Locust's run: a web UI stays up for the next one, and a worker's end is the master's."""
+    if environment.parsed_options.worker:
+        return
     if environment.parsed_options.headless:
         environment.runner.quit()
     else:
@@ -243,17 +278,24 @@ def register(options: tuple[Option, ...]) -> None:
     @events.init_command_line_parser.add_listener
     def add_options(parser: Any) -> None:
         add_to(parser, options)
+        _know_tests(parser)
 
     @events.init.add_listener
     def begin(environment: Any, **_: Any) -> None:
         parsed = environment.parsed_options
+        if parsed.worker:
+            workers.follow(environment, lambda: _interrupt(environment))
+            return
         if parsed.run_time is not None and parsed.run_time <= 0:
             _refuse(f"--run-time {parsed.run_time}: a test lasts 1 s or more")
         _take_over_run_time(environment)
         if not parsed.class_picker:
             _only_one(environment)
-        if parsed.headless and not parsed.worker:
+        if parsed.master:
+            _lead(environment)
+        if parsed.headless:
             _look(environment)
+            gevent.signal_handler(signal.SIGINT, _interrupted, environment)
 
     @events.test_start.add_listener
     def allow_draining(environment: Any, **_: Any) -> None:
@@ -262,7 +304,8 @@ def register(options: tuple[Option, ...]) -> None:
         # Locust's default of 0 would cut off what is in flight, and not count it.
         environment.stop_timeout = max(environment.stop_timeout, drain_s)
         environment.began = clock()
-        _only_one(environment)
+        if not parsed.worker:
+            _only_one(environment)
 
     @events.test_stopping.add_listener
     def stop(environment: Any, **_: Any) -> None:
@@ -273,15 +316,65 @@ def register(options: tuple[Option, ...]) -> None:
             run.stop()
 
 
+def _know_tests(parser: Any) -> None:
+    """Make ``parser`` refuse a test that does not exist, which Locust does late and curtly."""
+
+    def named(text: str) -> str:
+        names = [each.__name__ for each in _below(User) if not each.abstract]
+        if text not in names:
+            near = get_close_matches(text, names, cutoff=0.4) or sorted(names)
+            raise argparse.ArgumentTypeError(f"no test {text!r}: did you mean {' or '.join(near)}?")
+        return text
+
+    for action in parser._actions:
+        if action.dest == "user_classes":
+            action.type = named
+
+
+def _below(parent: type) -> Iterator[Any]:
+    for child in parent.__subclasses__():
+        yield child
+        yield from _below(child)
+
+
 def _take_over_run_time(environment: Any) -> None:
     """End a headless run from here: Locust stops for some 20 ms as it begins to stop.
 
     It would do so just before the last arrivals are due.
     """
     parsed = environment.parsed_options
-    environment.run_time_s = None
-    if parsed.headless and not parsed.master and not parsed.worker:
-        environment.run_time_s, parsed.run_time = parsed.run_time, None
+    if parsed.headless:
+        # The master hands to its workers what is not an option of Locust's own.
+        setattr(parsed, RUN_TIME, parsed.run_time)
+        parsed.run_time = None
+
+
+def _lead(environment: Any) -> None:
+    """Be the master, of tests that can be divided."""
+    test = environment.user_classes[0]
+    if not test.divisible:
+        _refuse(f"{test.__name__} runs in one process: leave --master out")
+    environment.master = workers.Master(environment, lambda whole: _write(environment, whole))
+
+
+def _interrupt(environment: Any) -> None:
+    """End the test that runs, if one does. What has been measured is written."""
+    run = getattr(environment, "run", None)
+    if run is not None:
+        run.stop()
+
+
+def _interrupted(environment: Any) -> None:
+    """Ctrl-C: the first ends the test and lets it report, the second ends everything."""
+    if environment.process_exit_code == INTERRUPTED or environment.runner.user_count == 0:
+        environment.process_exit_code = INTERRUPTED
+        environment.runner.quit()
+        return
+    environment.process_exit_code = INTERRUPTED
+    if environment.parsed_options.master:
+        environment.master.interrupt()
+    else:
+        _interrupt(environment)
 
 
 def _look(environment: Any) -> None:
@@ -290,6 +383,7 @@ def _look(environment: Any) -> None:
     test.host = environment.host
     try:
         test.read_options()
+        divided(test.values, Share(0, environment.parsed_options.expect_workers))
         environment.looked_up = test.find_target()
     except (BadOption, BadTarget) as error:
         _refuse(error)
