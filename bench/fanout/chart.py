@@ -1,6 +1,7 @@
 """The pictures of a fan-out campaign: latency, messages per core, and how costs grow."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import altair as alt
 from hdrh.histogram import HdrHistogram
@@ -10,12 +11,14 @@ from bench.fanout.page import AIM_PER_CORE, RATE, STUDY, STUDY_PER_CORE
 from bench.fanout.results import Results, spread
 from bench.theme import PALETTE, THEN, WIDTH, Drawing, Rows, inline
 
+
+def fan_out(one: Outcome) -> float:
+    return one.users * one.subscriptions / one.topics
+
+
 # question -> the axis that its cells differ along
-CURVES = {
-    "subscribers": (
-        "subscribers of a topic",
-        lambda one: one.users * one.subscriptions / one.topics,
-    ),
+CURVES: dict[str, tuple[str, Callable[[Outcome], float]]] = {
+    "subscribers": ("subscribers of a topic", fan_out),
     "topics": ("topics", lambda one: one.topics),
     "sizes": ("bytes a message", lambda one: one.message_bytes),
     "processes": ("server processes", lambda one: one.processes),
@@ -53,7 +56,7 @@ def cdf(results: Results) -> Drawing | None:
 
 
 def points(outcomes: list[Outcome]) -> Iterator[dict[str, object]]:
-    merged = HdrHistogram(1, 3_600_000_000, 3)
+    merged: Any = HdrHistogram(1, 3_600_000_000, 3)
     for one in outcomes:
         assert one.latency_us is not None
         merged.decode_and_add(one.latency_us.encode())

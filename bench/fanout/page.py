@@ -1,6 +1,6 @@
 """The README of a fan-out campaign."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from bench.fanout.cells import QUESTIONS
 from bench.fanout.measure import Outcome
@@ -139,13 +139,13 @@ def row(outcomes: Sequence[Outcome]) -> str:
 LOSSES = ("lost", "missing", "duplicated", "reordered")
 
 
-def idle(cells: "Sequence[list[Outcome]] | object") -> Iterator[str]:
+def idle(cells: Iterable[list[Outcome]]) -> Iterator[str]:
     yield "| variant | sockets | refused | KiB a socket | all open after s |"
     yield "|---|--:|--:|--:|--:|"
-    for outcomes in cells:  # type: ignore[attr-defined]
+    for outcomes in cells:
         one = outcomes[0]
-        if one.failure:
-            yield f"| {one.arm} | failed: {one.failure.splitlines()[0]} | | | |"
+        if one.rss_subscribed_bytes is None or one.rss_idle_bytes is None:
+            yield f"| {one.arm} | failed: {(one.failure or '').splitlines()[0]} | | | |"
             continue
         grown = (one.rss_subscribed_bytes - one.rss_idle_bytes) / one.users / 1024
         open_s = one.ramp[-1]["ready_s"]

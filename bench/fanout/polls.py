@@ -19,6 +19,7 @@ class Poller(asyncio.Protocol):
     def __init__(self, authority: str) -> None:
         self.subscriber: Subscriber | None = None
         self.topics: list[str] = []
+        self._cursor = ""
         self.gaps = 0
         self.closed = asyncio.get_running_loop().create_future()
         self.live = asyncio.get_running_loop().create_future()
@@ -91,8 +92,9 @@ class Polls:
         self._parts = urlsplit(spec.url)
 
     async def open(self) -> Poller:
+        assert self._parts.hostname
         _, poller = await asyncio.get_running_loop().create_connection(
-            lambda: Poller(self._parts.netloc), self._parts.hostname, self._parts.port
+            lambda: Poller(self._parts.netloc), self._parts.hostname, self._parts.port or 80
         )
         return poller
 

@@ -15,7 +15,7 @@ TELL_EVERY_BYTES = 512 * 1024
 HANDSHAKE_S = 30.0
 
 
-class Client(WSListener):  # type: ignore[misc]  # compiled, without types
+class Client(WSListener):
     """One socket. ``answer`` is the server's reply to the last request."""
 
     def __init__(self) -> None:
