@@ -32,7 +32,7 @@ def comparison(results: Results) -> Drawing | None:
     legend = alt.Legend(title=None, orient="top", direction="horizontal", columns=3, labelLimit=240)
     colour = alt.Color("layer:N", scale=alt.Scale(domain=names, range=colours), legend=legend)
     titles = list(dict.fromkeys(str(row["measure"]) for row in found))
-    y = alt.Y("measure:N", sort=titles, title=None, axis=alt.Axis(labelLimit=300, grid=True))
+    y = alt.Y("measure:N", sort=titles, title=None, axis=alt.Axis(labelLimit=300, grid=False))
     offset = alt.YOffset("layer:N", sort=names)
     base = alt.Chart(inline(found))
     ranges = base.mark_rule(strokeWidth=2.5).encode(

@@ -16,8 +16,8 @@ from .subject import Subject
 MakeLayer = Callable[..., Any]
 TakeProcesses = Callable[..., Any]
 
-WAIT_S = 2.5  # for what must come; a rule that holds never waits this long
-QUIET_S = 0.1  # for what must not come
+WAIT_S = 2.0  # for what must come; a rule that holds never waits this long
+QUIET_S = 0.07  # for what must not come
 
 
 def across_processes(rule: Callable[..., Any]) -> Callable[..., Any]:

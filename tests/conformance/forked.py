@@ -15,7 +15,7 @@ from django.utils.module_loading import import_string
 from participant import close
 
 MESSAGES = 10
-WAIT_S = 2.0
+WAIT_S = 1.2
 
 
 async def use(layer: Any) -> None:

@@ -69,8 +69,6 @@ REDIS = Subject(
         "test_two_processes_share_a_channel": TAKES_LIVE_MESSAGES,
         "test_four_processes_share_a_channel": TAKES_LIVE_MESSAGES,
         "test_both_sides_of_a_fork_are_served": "parent and child keep one client prefix",
-    },
-    races={
         "test_killed_consumers_double_nothing": (
             "a message received just before the kill is taken for one in flight, and given again"
         ),
@@ -110,8 +108,6 @@ REDIS_PUBSUB = Subject(
         "test_stalled_process_gives_channel_full": NO_CAPACITY,
         "test_flush_reaches_a_stalled_process": "flush() empties its own process only",
         "test_killed_consumer_takes_nothing_along": SUBSCRIBED,
-    },
-    races={
         "test_cancelled_receive_loses_nothing": QUEUE_GOES,
         "test_cancelled_receive_of_a_named_channel_loses_nothing": QUEUE_GOES,
     },

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import marshal
 import os
+import signal
 import sys
 from base64 import b64decode, b64encode
 from pathlib import Path
@@ -66,16 +67,18 @@ class Participant:
             return await asyncio.wait_for(self.layer.receive(channel), timeout_s)
         return None
 
-    async def consume(self, channel: str, log: str | None) -> None:
-        self._consumers.append(asyncio.create_task(self._consume(channel, log)))
+    async def consume(self, channel: str, log: str | None, last: int | None) -> None:
+        self._consumers.append(asyncio.create_task(self._consume(channel, log, last)))
         await asyncio.sleep(0)
 
-    async def _consume(self, channel: str, log: str | None) -> None:
+    async def _consume(self, channel: str, log: str | None, last: int | None) -> None:
         while True:
             message = await self.layer.receive(channel)
             self._consumed.append(message["id"])
             if log:
                 append(Path(log), message["id"])
+            if len(self._consumed) == last:
+                os.kill(os.getpid(), signal.SIGKILL)
 
     async def consumed(self) -> list[int]:
         return list(self._consumed)

@@ -17,7 +17,7 @@ from channels.exceptions import ChannelFull
 from .participant import decode, encode
 
 PARTICIPANT = Path(__file__).with_name("participant.py")
-SPARES = 2  # started ahead, while other rules are checked
+SPARES = 4  # started ahead, while other rules are checked
 PATIENCE_S = 20.0  # a busy machine starts a Python with Django in it slowly
 
 
@@ -105,9 +105,16 @@ class Process:
         """Return the next message, or ``None`` where none comes within ``timeout_s``."""
         return await self.call("receive", channel, timeout_s)
 
-    async def consume(self, channel: str, log: Path | None = None) -> None:
-        """Receive from now on, in the background, noting each message's ``id``."""
-        await self.call("consume", channel, str(log) if log else None)
+    async def consume(self, channel: str, log: Path | None = None, last: int | None = None) -> None:
+        """Receive from now on, in the background, noting each message's ``id``.
+
+        ``last`` is how many until the process kills itself, right when receive() has returned.
+        """
+        await self.call("consume", channel, str(log) if log else None, last)
+
+    async def gone(self) -> None:
+        """Return when the process has ended by itself."""
+        await asyncio.to_thread(self._popen.wait, PATIENCE_S)
 
     async def consumed(self) -> list[int]:
         """Return the ids received so far."""

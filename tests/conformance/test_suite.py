@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from channels.layers import InMemoryChannelLayer
 from channels_redis.core import RedisChannelLayer
+from redis.asyncio import ConnectionPool
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from . import matrix
@@ -66,10 +67,12 @@ async def test_inmemory_message_stays_in_its_process() -> None:
 @pytest.mark.redis
 async def test_redis_idle_receive_with_the_default_timeout_fails(redis_socket: Path) -> None:
     """Why the suite, the settings and the benchmark set socket_timeout to None."""
-    layer = RedisChannelLayer(hosts=[f"unix://{redis_socket}"])
+    address = f"unix://{redis_socket}"
+    assert 0 < ConnectionPool.from_url(address).make_connection().socket_timeout <= 5
+    layer = RedisChannelLayer(hosts=[{"address": address, "socket_timeout": 0.3}])
     try:
         with pytest.raises(RedisTimeoutError, match="Timeout reading"):
-            await receive(layer, unique(), 8)
+            await receive(layer, unique(), 3)
     finally:
         await close(layer)
 

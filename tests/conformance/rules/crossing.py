@@ -122,7 +122,7 @@ class Crossing(LayerRules):
         await layer.new_channel()
         await sender.send(channel, {"type": "x", "id": 1})
         sender.kill()
-        assert (await receive(layer, channel))["id"] == 1
+        assert (await receive(layer, channel, 1.0))["id"] == 1
 
     @across_processes
     async def test_group_spans_processes(self, layer: Any, take_processes: TakeProcesses) -> None:
@@ -209,8 +209,8 @@ class Crossing(LayerRules):
         waiting = asyncio.create_task(idle.receive(await idle.new_channel(), 10))
         await asyncio.sleep(0.3)
         before = wake_ups(idle.pid)
-        await asyncio.sleep(1.0)
-        assert wake_ups(idle.pid) - before < 2
+        await asyncio.sleep(0.6)
+        assert wake_ups(idle.pid) - before < 0.6 * 2
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
 

@@ -9,7 +9,9 @@ import psutil
 import pytest
 from asgiref.sync import async_to_sync
 
-from ..base import WAIT_S, LayerRules, MakeLayer, receive, unique
+from ..base import LayerRules, MakeLayer, receive, unique
+
+WOKEN_S = 1.0  # a waiter that is woken is woken at once; one that is not, by its timeout
 
 
 async def in_thread(work: Callable[[], Any], timeout_s: float = 10.0) -> Any:
@@ -36,14 +38,14 @@ class Loops(LayerRules):
     async def test_async_to_sync_sends(self, layer: Any) -> None:
         """async_to_sync(layer.send) in a thread wakes a receive() that waits in the loop."""
         channel, loop = await layer.new_channel(), asyncio.get_running_loop()
-        waiting = asyncio.create_task(receive(layer, channel))
+        waiting = asyncio.create_task(receive(layer, channel, 0.1 + WOKEN_S))
         await asyncio.sleep(0.1)
         # A bare thread: the end of one that asyncio knows would wake the loop by itself.
         start = loop.time()
         send = async_to_sync(layer.send)
         threading.Thread(target=send, args=(channel, {"type": "x", "id": 1})).start()
         assert (await waiting)["id"] == 1
-        assert loop.time() - start < WAIT_S / 2, "woken by its timeout, not by the message"
+        assert loop.time() - start < 0.9 * WOKEN_S, "woken by its timeout, not by the message"
 
     async def test_threads_send_at_once(self, make_layer: MakeLayer) -> None:
         """Four threads that send at the same time lose, double and mix up nothing."""
@@ -71,7 +73,7 @@ class Loops(LayerRules):
             return (await receive(layer, names[0]))["id"]
 
         mine, loop = await layer.new_channel(), asyncio.get_running_loop()
-        waiting = asyncio.create_task(receive(layer, mine))
+        waiting = asyncio.create_task(receive(layer, mine, 5 * WOKEN_S))
         elsewhere = asyncio.create_task(in_loop_of_its_own(other))
         await asyncio.to_thread(ready.wait, 5)
         await asyncio.sleep(0.1)
@@ -79,7 +81,7 @@ class Loops(LayerRules):
         await layer.send(names[0], {"type": "x", "id": 1})
         await layer.send(mine, {"type": "x", "id": 2})
         assert await asyncio.gather(elsewhere, waiting) == [1, {"type": "x", "id": 2}]
-        assert loop.time() - start < WAIT_S / 2, "woken by its timeout, not by the message"
+        assert loop.time() - start < 0.9 * WOKEN_S, "woken by its timeout, not by the message"
 
     async def test_uvloop_is_served(self, make_layer: MakeLayer) -> None:
         """The layer works in uvloop, groups and waiting receive() included."""
