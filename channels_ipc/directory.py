@@ -2,8 +2,9 @@
 
 One directory a prefix, all of it readable by its user only:
 
-    meta            the layout's version, and the generation that ``flush`` advances
-    n/<node>/       one process: its mailbox (a FIFO), its status page, its spool
+    meta            the layout's version and two words that all processes share: the generation,
+                    which ``flush`` advances, and one that changes with each note
+    n/<node>/       one process: its mailbox (a FIFO), its status page, its spool, notes to it
     q/<channel>     one named channel: a FIFO that all receivers share
     p/<channel>/    messages parked while a named channel has no receiver
     s/<channel>/    the spool of a named channel
@@ -25,19 +26,17 @@ from pathlib import Path
 from struct import Struct
 
 from channels_ipc.errors import IPCError, explained
-from channels_ipc.names import NODE, file_name
+from channels_ipc.names import file_name
 
 FOLDERS = ("n", "q", "p", "s", "g")
-_META = Struct("<8sII")  # magic, version of the layout, generation
+_META = Struct("<8sIII")  # magic, version of the layout, generation, the notes' word
 _MAGIC = b"chan-ipc"
 _VERSION = 2
-_GENERATION_WORD = 3  # the fourth 32-bit word of meta
+_WORDS = 3  # 32-bit words of meta before the shared ones
 
 # Directory times come from a clock that ticks every 1 to 10 ms: a change in the same tick as the
 # last listing would go unseen.
 _TICK_NS = 20_000_000
-_ORPHAN_S = 7 * 86_400.0  # a spool file whose sender was killed before it could send the name
-_UNFINISHED_S = 60.0  # a process that takes longer to set up its folder is taken for dead
 
 
 def default_directory() -> str:
@@ -92,9 +91,9 @@ class RuntimeDirectory:
         try:
             with explained(self.path):
                 self._descend(file_name(prefix))
-                # generation[0], in shared memory: what was sent under another was sent before a
-                # flush.
-                self.generation = self._map_meta()[_GENERATION_WORD:]
+                words = self._map_meta()[_WORDS:]
+                # In shared memory: what was sent under another generation was sent before a flush.
+                self.generation, self.notes = words[:1], words[1:]
         except BaseException:
             os.close(self.root)
             raise
@@ -132,7 +131,7 @@ class RuntimeDirectory:
         name = f".meta-{secrets.token_hex(8)}"
         fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=self.root)
         try:
-            os.write(fd, _META.pack(_MAGIC, _VERSION, secrets.randbits(32)))
+            os.write(fd, _META.pack(_MAGIC, _VERSION, secrets.randbits(32), 0))
             with contextlib.suppress(FileExistsError):
                 os.link(name, "meta", src_dir_fd=self.root, dst_dir_fd=self.root)
         finally:
@@ -161,37 +160,13 @@ class RuntimeDirectory:
             os.rename(f"n/{node}", grave, src_dir_fd=self.root, dst_dir_fd=self.root)
         self.remove_folder(grave)
 
-    def is_alive(self, node: str) -> bool:
-        """Whether the process that made ``node`` lives: the kernel knows who reads a FIFO."""
-        try:
-            fd = os.open(f"n/{node}/mailbox", os.O_WRONLY | os.O_NONBLOCK, dir_fd=self.root)
-        except OSError as error:
-            if error.errno in (errno.ENXIO, errno.ENOENT):
-                return False
-            raise
-        os.close(fd)
-        return True
-
-    def sweep(self) -> None:
-        """Remove what processes left behind that were killed."""
-        for name in list_folder(self.root, "n", hidden=True):
-            if NODE.fullmatch(name):
-                if not self.is_alive(name):
-                    self.bury(name)
-            elif self._is_older(f"n/{name}", _UNFINISHED_S):
-                self.remove_folder(f"n/{name}")
-        for folder in list_folder(self.root, "s"):
-            for name in list_folder(self.root, f"s/{folder}"):
-                if self._is_older(f"s/{folder}/{name}", _ORPHAN_S):
-                    with contextlib.suppress(FileNotFoundError):
-                        os.unlink(f"s/{folder}/{name}", dir_fd=self.root)
-
-    def _is_older(self, path: str, age_s: float) -> bool:
-        try:
-            changed = os.stat(path, dir_fd=self.root, follow_symlinks=False).st_mtime
-        except FileNotFoundError:
-            return False
-        return time.time() - changed > age_s
+    def create(self, path: str) -> int:
+        """Open a new file for writing, in a folder that is made where it is missing."""
+        while True:
+            try:
+                return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=self.root)
+            except FileNotFoundError:
+                self.make_folder(path.rpartition("/")[0])
 
     def open_received(self, path: str) -> int:
         """Open a file whose name was received, for reading.

@@ -4,9 +4,9 @@ Made when first needed. A child process starts over with an endpoint of its own.
 """
 
 import asyncio
+import contextlib
 import itertools
 from collections import OrderedDict
-from collections.abc import Callable
 from threading import RLock
 from time import monotonic, time
 
@@ -15,12 +15,14 @@ from channels_ipc.directory import RuntimeDirectory, list_folder
 from channels_ipc.errors import explained
 from channels_ipc.groups import Markers
 from channels_ipc.inbox import Inbox
+from channels_ipc.limits import Limits
 from channels_ipc.local import LocalChannel
-from channels_ipc.mailbox import Peers
+from channels_ipc.mailbox import Peer, Peers
 from channels_ipc.named import NamedChannel
 from channels_ipc.names import node_of
 from channels_ipc.remote import RemoteChannel
 from channels_ipc.status import group_place
+from channels_ipc.sweeping import sweep
 from channels_ipc.tally import Tally
 
 WAYS_LIMIT = 10_000  # channel names remembered, with the way to them
@@ -36,22 +38,21 @@ class Endpoint:
         self,
         base: str,
         prefix: str,
-        capacity: int,
-        capacity_of: Callable[[str], int],
+        limits: Limits,
         malformed: Tally,
         dropped: Tally,
     ) -> None:
         self.directory = RuntimeDirectory(base, prefix)
-        self.directory.sweep()
+        with explained(self.directory.path):
+            sweep(self.directory, limits.expiry_s)
         self.generation = self.directory.generation
         self.ways: dict[str, Way] = {}
-        self._capacity = capacity
-        self._capacity_of = capacity_of
+        self._limits = limits
         self._malformed = malformed
         self._dropped = dropped
         self._lock = RLock()
         self._inbox: Inbox | None = None
-        self._peers = Peers(self.directory, capacity)
+        self._peers = Peers(self.directory, limits)
         self._markers = Markers(self.directory)
         self._named: OrderedDict[str, NamedChannel] = OrderedDict()
         self._numbers = itertools.count()
@@ -59,9 +60,23 @@ class Endpoint:
 
     def _hold_named(self) -> None:
         """Keep open what named channels there are: their messages then survive a receiver's end."""
-        for file in list_folder(self.directory.root, "q")[: NAMED_LIMIT // 2]:
-            self._named[file] = self._unopened(file)
-            self._named[file].hold()
+        for file in list_folder(self.directory.root, "q"):
+            self._hold(file)
+
+    def _hold(self, name: str) -> None:
+        with self._lock:
+            if name not in self._named and len(self._named) < NAMED_LIMIT // 2:
+                self._named[name] = self._unopened(name)
+                self._named[name].hold()
+
+    def _have_held(self, name: str) -> None:
+        """Tell the others that this process receives from ``name`` now.
+
+        Whoever then has it open saves what waits in it should this process be killed.
+        """
+        for peer in self._others():
+            with contextlib.suppress(BrokenPipeError):
+                peer.post(wire.HOLD, self.generation[0], 0.0, name.encode(), b"")
 
     # Ways.
 
@@ -71,9 +86,9 @@ class Endpoint:
             if self._inbox is None:
                 self._inbox = Inbox(
                     self.directory,
-                    self._capacity,
-                    self._capacity_of,
+                    self._limits,
                     self._markers.discard_everywhere,
+                    self._hold,
                     self._malformed,
                     self._dropped,
                 )
@@ -103,7 +118,7 @@ class Endpoint:
             return self._named_channel(channel)
         if self._inbox is not None and node == self._inbox.node:
             return LocalChannel(self._inbox, channel)
-        return RemoteChannel(self._peers, node, channel)
+        return RemoteChannel(self.directory, self._peers, node, channel)
 
     def _named_channel(self, name: str) -> NamedChannel:
         found = self._named.get(name)
@@ -116,8 +131,9 @@ class Endpoint:
         return NamedChannel(
             self.directory,
             name,
-            self._capacity_of(name),
+            self._limits,
             self._markers.discard_everywhere,
+            self._have_held,
             self._malformed,
         )
 
@@ -135,43 +151,45 @@ class Endpoint:
         if isinstance(way, LocalChannel):
             self.inbox().join(group, channel, monotonic() + lasting_s)
         else:
-            with explained(self.directory.path):
-                self._markers.add(group, channel, time() + lasting_s)
+            self._markers.add(group, channel, time() + lasting_s)
 
     def leave(self, group: str, channel: str, deadline: float) -> None:
         way = self.way(channel)
         self._markers.discard(group, channel)
         if isinstance(way, LocalChannel):
             self.inbox().leave(group, channel)
-        elif isinstance(way, RemoteChannel) and not way.discard(
-            group, deadline, self.directory.generation[0]
-        ):
-            self._dropped.add(1, f"{channel} did not leave {group}: its process's mailbox is full")
+        elif isinstance(way, RemoteChannel):
+            way.discard(group, deadline, self.generation[0])
 
     def fan_out(self, group: str, payload: bytes, deadline: float) -> None:
         """Send ``payload`` to every member of ``group``; count and log what could not be sent."""
-        generation = self.directory.generation[0]
+        generation = self.generation[0]
+        place = group_place(group)
+        # First all that may fail for want of a descriptor: then nobody gets it, and not a part.
+        peers = [peer for peer in self._others() if peer.status.wants(place)]
+        members = self._markers.members(group)
         if self._inbox is not None:
             self._inbox.send_to_group(group, payload, deadline, generation)
-        self._send_to_peers(group, payload, deadline, generation)
-        for channel in self._markers.members(group):
+        for peer in peers:
+            self._send_to_peer(peer, group, payload, deadline, generation)
+        for channel in members:
             self._send_to_member(group, channel, payload, deadline, generation)
 
-    def _send_to_peers(self, group: str, payload: bytes, deadline: float, generation: int) -> None:
-        place = group_place(group)
+    def _others(self) -> list[Peer]:
+        """Return the other processes, some of which may have died."""
         own = self._inbox.node if self._inbox is not None else None
-        name = group.encode()
-        for node in self.directory.nodes():
-            peer = self._peers.get(node) if node != own else None
-            if peer is None or not peer.status.wants(place):
-                continue
-            try:
-                if not peer.post(wire.GROUP, generation, deadline, name, payload):
-                    self._dropped.add(
-                        1, f"the mailbox of a process with members of {group} is full"
-                    )
-            except BrokenPipeError:
-                self._peers.lose(node)
+        known, get = self._peers.known, self._peers.get
+        nodes = self.directory.nodes()
+        return [peer for node in nodes if node != own and (peer := known(node) or get(node))]
+
+    def _send_to_peer(
+        self, peer: Peer, group: str, payload: bytes, deadline: float, generation: int
+    ) -> None:
+        try:
+            if not peer.post(wire.GROUP, generation, deadline, group.encode(), payload):
+                self._dropped.add(1, f"the mailbox of a process with members of {group} is full")
+        except BrokenPipeError:
+            self._peers.lose(peer.node)
 
     def _send_to_member(
         self, group: str, channel: str, payload: bytes, deadline: float, generation: int
@@ -198,7 +216,9 @@ class Endpoint:
                 self._inbox.refresh()
         root = self.directory.root
         for file in {*list_folder(root, "q"), *list_folder(root, "p")}:
-            self._unopened(file).purge_all()
+            channel = self._unopened(file)
+            channel.purge_all()
+            channel.close()
 
     def close(self) -> None:
         """Give back every descriptor and file of this process."""
@@ -207,6 +227,8 @@ class Endpoint:
                 self._named.popitem()[1].close()
             if self._inbox is not None:
                 self._inbox.close()
+                self._inbox = None  # with its shared memory, which no garbage collector may keep
+            self.ways.clear()
             self._peers.close()
             self.directory.close()
 

@@ -1,8 +1,10 @@
 """The faults a person can put right, said with the path and the remedy."""
 
 import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NoReturn
 
 
 class IPCError(RuntimeError):
@@ -24,13 +26,23 @@ REMEDIES = {
 }
 
 
+def explain(error: OSError, path: str) -> NoReturn:
+    """Raise an ``IPCError`` with the path and the remedy; ``error`` itself where none is known.
+
+    ``path`` is the directory that the error's own path, where it has one, is relative to.
+    """
+    remedy = REMEDIES.get(error.errno or 0)
+    if remedy is None:
+        raise error
+    if isinstance(error.filename, str):
+        path = os.path.join(path, error.filename)  # noqa: PTH118 - an absolute one stays as it is
+    raise IPCError(f"{path}: {error.strerror}: {remedy}") from error
+
+
 @contextmanager
 def explained(path: str) -> Iterator[None]:
-    """Turn an ``OSError`` with a known remedy into an ``IPCError`` that names ``path`` and it."""
+    """Have every ``OSError`` explained."""
     try:
         yield
     except OSError as error:
-        remedy = REMEDIES.get(error.errno or 0)
-        if remedy is None:
-            raise
-        raise IPCError(f"{path}: {error.strerror}: {remedy}") from error
+        explain(error, path)

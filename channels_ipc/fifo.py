@@ -3,16 +3,18 @@
 Records have one size, so that the bytes that wait are an exact count.
 """
 
+import contextlib
 import errno
 import os
 from collections.abc import Callable, Iterator
 
 from channels_ipc import pipes, wire
 from channels_ipc.directory import RuntimeDirectory
-from channels_ipc.errors import explained
 from channels_ipc.tally import Tally
 
 RECORD_SIZE = 1024
+_PATIENCE = 1000  # tries, each of a microsecond or a turn of another process
+_UNREAD = (errno.ENXIO, errno.ENOENT)  # no process reads it; it was just removed for that
 
 IsDue = Callable[[wire.Frame], bool]
 
@@ -39,24 +41,31 @@ class Fifo:
         """Open the writing end if it is not open; ``False`` where no process reads."""
         if self._fd >= 0:
             return True
-        with explained(self._shown):
-            pipes.make(self._path, self._root)
-            try:
-                self._fd = self._open(os.O_WRONLY)
-            except OSError as error:
-                if error.errno != errno.ENXIO:
-                    raise
+        pipes.make(self._path, self._root)
+        try:
+            self._fd = self._open(os.O_WRONLY)
+        except OSError as error:
+            if error.errno not in _UNREAD:
+                raise
         return self._fd >= 0
 
     def read_from_now_on(self, size: int) -> None:
         """Open both ends, and make room for ``size`` bytes."""
-        with explained(self._shown):
-            pipes.make(self._path, self._root)
-            fd = self._open(os.O_RDWR)
+        fd = self._open_for_reading()
         self.close()
         self._fd = fd
         self.reads = True
         pipes.ask_for_size(fd, size, self._shown)
+
+    def _open_for_reading(self) -> int:
+        """Open both ends, of the FIFO that others find: an unread one may just be removed."""
+        while True:
+            pipes.make(self._path, self._root)
+            with contextlib.suppress(FileNotFoundError):
+                fd = self._open(os.O_RDWR)
+                if pipes.is_at(fd, self._path, self._root):
+                    return fd
+                os.close(fd)
 
     def _open(self, mode: int) -> int:
         return os.open(self._path, mode | os.O_NONBLOCK | os.O_NOFOLLOW, dir_fd=self._root)
@@ -90,11 +99,13 @@ class Fifo:
     def purge(self, is_due: IsDue, limit: int) -> Iterator[tuple[bytes, wire.Frame]]:
         """Remove and yield records that are due no more from the head, until fewer than ``limit``.
 
-        Between the look at the head and the reading somebody else may have taken it: what is
-        yielded then is a record that is due, for the caller to put back.
+        Between the look at the head and the reading a receiver may have taken it: what is yielded
+        then is a record that is due, for the caller to park with all that is behind it.
         """
-        fd = self._open(os.O_RDWR)
+        fd = self._open_for_reading()
         try:
+            if not pipes.lock(fd, shared=False):
+                return  # another process is at it
             while pipes.depth(fd) >= limit * RECORD_SIZE:
                 head = wire.decode(pipes.peek(fd, RECORD_SIZE))
                 if head is None or is_due(head[0]):
@@ -116,6 +127,17 @@ class Fifo:
             start = wire.find_start(record, 1)
             record = record[start:] + _read(fd, start)
         return None
+
+    def wait_for_purge(self) -> None:
+        """Give whoever purges the FIFO a moment to finish: see ``purge``.
+
+        Not longer: that process may be stopped.
+        """
+        for _ in range(_PATIENCE):
+            if pipes.lock(self._fd, shared=True):
+                pipes.unlock(self._fd)
+                return
+            os.sched_yield()
 
     def has_other_reader(self) -> bool:
         """Give up reading, and say whether any other process reads."""

@@ -4,10 +4,10 @@ import contextlib
 import os
 import secrets
 import time
-from collections.abc import Iterator
 
 from channels_ipc.directory import Listing, RuntimeDirectory, list_folder
 from channels_ipc.names import file_name
+from channels_ipc.spool import write_new
 
 
 class Memberships:
@@ -61,12 +61,7 @@ class Markers:
         folder = f"g/{file_name(group)}"
         root = self._directory.root
         partial = f"{folder}/.{secrets.token_hex(8)}"
-        self._directory.make_folder(folder)
-        fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=root)
-        try:
-            os.write(fd, channel.encode())
-        finally:
-            os.close(fd)
+        write_new(self._directory, partial, channel.encode())
         os.utime(partial, (until, until), dir_fd=root)
         os.rename(partial, f"{folder}/{file_name(channel)}", src_dir_fd=root, dst_dir_fd=root)
 
@@ -81,14 +76,13 @@ class Markers:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(f"g/{group}/{file_name(channel)}", dir_fd=self._directory.root)
 
-    def members(self, group: str) -> Iterator[str]:
-        """Yield the channels whose membership lasts."""
+    def members(self, group: str) -> list[str]:
+        """Return the channels whose membership lasts."""
         folder = file_name(group)
-        if folder in self._groups.names():
-            now = time.time()
-            for channel, until in self._read(folder).items():
-                if until > now:
-                    yield channel
+        if folder not in self._groups.names():
+            return []
+        now = time.time()
+        return [channel for channel, until in self._read(folder).items() if until > now]
 
     def clear(self) -> None:
         for group in list_folder(self._directory.root, "g"):

@@ -5,6 +5,7 @@ microseconds of bookkeeping.
 """
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -14,8 +15,10 @@ from time import monotonic
 from channels_ipc import wire
 from channels_ipc.directory import RuntimeDirectory
 from channels_ipc.groups import Memberships
+from channels_ipc.limits import Limits
 from channels_ipc.mailbox import Mailbox
 from channels_ipc.messages import Payload, Shared
+from channels_ipc.notes import taken_notes
 from channels_ipc.tally import Tally
 from channels_ipc.waiting import Listener, Waiter, wake, wake_now
 
@@ -43,24 +46,28 @@ class Inbox:
     def __init__(
         self,
         directory: RuntimeDirectory,
-        capacity: int,
-        capacity_of: Callable[[str], int],
+        limits: Limits,
         expired: Callable[[str], None],
+        held: Callable[[str], None],
         malformed: Tally,
         dropped: Tally,
     ) -> None:
         self.lock = Lock()
-        self.mailbox = Mailbox(directory, capacity)
+        self.mailbox = Mailbox(directory, limits.capacity)
         self.node = self.mailbox.node
         self.queues: dict[str, Queue] = {}
         self.memberships = Memberships()
         self.malformed = malformed
         self.dropped = dropped
+        self._directory = directory
         self._generation_word = directory.generation
         self._generation = directory.generation[0]
-        self._capacity_of = capacity_of
+        self._notes_seen = 0
+        self._capacity_of = limits.capacity_of
         self._on_expired = expired
+        self._on_held = held
         self.expired: list[str] = []
+        self._to_hold: set[str] = set()
         self.listeners: dict[asyncio.AbstractEventLoop, Listener] = {}
         self.sweep_at = 0.0
 
@@ -121,7 +128,7 @@ class Inbox:
     # Groups. The lock is held.
 
     def refresh(self) -> None:
-        """After a flush: no groups, and no messages from before it."""
+        """Notice a flush: no groups, and no messages from before it. Read notes, if there are."""
         if self._generation != self._generation_word[0]:
             self._generation = self._generation_word[0]
             for group in self.memberships.groups():
@@ -129,6 +136,11 @@ class Inbox:
             self.memberships = Memberships()
             for queue in self.queues.values():
                 self.make_room(queue)
+        if self._notes_seen != (word := self._directory.notes[0]):
+            with contextlib.suppress(OSError):  # no descriptor is left: the notes can wait
+                for group, channel in taken_notes(self._directory, self.node):
+                    self._leave(group, channel)
+                self._notes_seen = word
 
     def join(self, group: str, channel: str, until: float) -> None:
         with self.lock:
@@ -251,6 +263,9 @@ class Inbox:
             waiters += self._fan_out(frame.name, payload, frame.deadline, frame.generation)
         elif frame.kind == wire.DISCARD:
             self._leave(frame.extra, frame.name)
+        elif frame.kind == wire.HOLD:
+            self._to_hold.add(frame.name)
+            self.sweep_at = 0.0  # have ``settle`` called: it needs what may not be locked here
         elif frame.name not in self.memberships.members(frame.extra):  # else: had the group's own
             queue = self.queue(frame.name)
             if not queue.items or self._takes(queue, monotonic()):
@@ -261,6 +276,8 @@ class Inbox:
         """With the lock free: end the memberships of channels whose messages expired unread."""
         if self.sweep_at <= (now := monotonic()):
             self._sweep(now)
+            while self._to_hold:
+                self._on_held(self._to_hold.pop())
         if not self.expired:
             return
         with self.lock:

@@ -16,6 +16,8 @@ from django.core.exceptions import ImproperlyConfigured  # type: ignore[import-u
 
 from channels_ipc.directory import default_directory
 from channels_ipc.endpoint import Endpoint, Way
+from channels_ipc.errors import explain, explained
+from channels_ipc.limits import Limits
 from channels_ipc.messages import Message, pack
 from channels_ipc.tally import Tally
 
@@ -73,7 +75,12 @@ class IPCChannelLayer(BaseChannelLayer):  # type: ignore[misc]  # Channels publi
         """Send ``message``; raise ``ChannelFull`` or ``MessageTooLarge``. Never blocks."""
         endpoint = self._endpoint or self._start()
         way = endpoint.ways.get(channel) or self._way(endpoint, channel)
-        if not way.post(self._pack(message), monotonic() + self.expiry, endpoint.generation[0]):
+        payload = self._pack(message)
+        try:
+            sent = way.post(payload, monotonic() + self.expiry, endpoint.generation[0])
+        except OSError as error:
+            explain(error, endpoint.directory.path)
+        if not sent:
             raise ChannelFull(channel)
 
     async def receive(self, channel: str) -> Message:
@@ -86,28 +93,32 @@ class IPCChannelLayer(BaseChannelLayer):  # type: ignore[misc]  # Channels publi
         if way.streak >= STREAK_LIMIT:
             way.streak = 0
             await asyncio.sleep(0)
-        message = way.take()
-        if message is not None:
-            way.streak += 1
-            return message
-        way.streak = 0
-        loop = get_running_loop()
-        while message is None:
-            payload = None
-            waiter = way.wait(loop)
-            if waiter is not None:
-                try:
-                    payload = await waiter
-                except BaseException:
-                    way.forget(waiter)
-                    raise
-            message = way.take() if payload is None else way.open(payload)
+        try:
+            message = way.take()
+            if message is not None:
+                way.streak += 1
+                return message
+            way.streak = 0
+            loop = get_running_loop()
+            while message is None:
+                payload = None
+                waiter = way.wait(loop)
+                if waiter is not None:
+                    try:
+                        payload = await waiter
+                    except BaseException:
+                        way.forget(waiter)
+                        raise
+                message = way.take() if payload is None else way.open(payload)
+        except OSError as error:
+            explain(error, endpoint.directory.path)
         return message
 
     async def new_channel(self, prefix: str = "specific") -> str:
         """Return the name of a channel that only this process can receive from."""
         endpoint = self._endpoint or self._start()
-        return endpoint.new_channel(prefix, asyncio.get_running_loop())
+        with explained(endpoint.directory.path):
+            return endpoint.new_channel(prefix, get_running_loop())
 
     # Groups.
 
@@ -115,27 +126,36 @@ class IPCChannelLayer(BaseChannelLayer):  # type: ignore[misc]  # Channels publi
         """Make ``channel`` a member of ``group``, for ``group_expiry`` seconds."""
         self._check_group(group)
         self.require_valid_channel_name(channel)
-        (self._endpoint or self._start()).join(group, channel, self.group_expiry)
+        endpoint = self._endpoint or self._start()
+        with explained(endpoint.directory.path):
+            endpoint.join(group, channel, self.group_expiry)
 
     async def group_discard(self, group: str, channel: str) -> None:
         """End the membership, if there is one."""
         self._check_group(group)
         self.require_valid_channel_name(channel)
         endpoint = self._endpoint or self._start()
-        endpoint.leave(group, channel, monotonic() + self.expiry)
+        with explained(endpoint.directory.path):
+            endpoint.leave(group, channel, monotonic() + self.expiry)
 
     async def group_send(self, group: str, message: Message) -> None:
         """Send ``message`` to every member with room for it; ``dropped`` counts the others."""
         if group not in self._groups:
             self._check_group(group)
         endpoint = self._endpoint or self._start()
-        endpoint.fan_out(group, self._pack(message), monotonic() + self.expiry)
+        payload = self._pack(message)
+        try:
+            endpoint.fan_out(group, payload, monotonic() + self.expiry)
+        except OSError as error:
+            explain(error, endpoint.directory.path)
 
     # The whole layer.
 
     async def flush(self) -> None:
         """Remove all messages and memberships, in every process that shares the prefix."""
-        (self._endpoint or self._start()).flush()
+        endpoint = self._endpoint or self._start()
+        with explained(endpoint.directory.path):
+            endpoint.flush()
 
     async def close(self) -> None:
         """Give back every descriptor and file. The layer starts anew when it is used again."""
@@ -147,12 +167,15 @@ class IPCChannelLayer(BaseChannelLayer):  # type: ignore[misc]  # Channels publi
                 self._endpoint = Endpoint(
                     self._base,
                     self.prefix,
-                    max(self.capacity, *(most for _, most in self.channel_capacity), 0),
-                    self.get_capacity,
+                    self._limits(),
                     self.malformed,
                     self.dropped,
                 )
             return self._endpoint
+
+    def _limits(self) -> Limits:
+        capacities = (self.capacity, *(most for _, most in self.channel_capacity))
+        return Limits(max(capacities), self.get_capacity, self.message_limit, self.expiry)
 
     def _end(self) -> None:
         with self._start_lock:

@@ -9,6 +9,7 @@ from threading import Lock
 from channels_ipc import pipes, spool
 from channels_ipc.directory import RuntimeDirectory
 from channels_ipc.errors import explained
+from channels_ipc.limits import Limits
 from channels_ipc.names import new_node
 from channels_ipc.status import SIZE, Status, StatusView
 from channels_ipc.wire import FRAME_LIMIT, SPOOLED, Frame, decode, encode, split
@@ -100,10 +101,10 @@ def _new_page(path: str, root: int) -> memoryview:
 class Peer:
     """Another process's mailbox and status page."""
 
-    def __init__(self, directory: RuntimeDirectory, node: str, spool_limit: int) -> None:
+    def __init__(self, directory: RuntimeDirectory, node: str, limits: Limits) -> None:
         self.node = node
         self._directory = directory
-        self._spool_limit = spool_limit
+        self._limits = limits
         root = directory.root
         self._fd = os.open(f"n/{node}/mailbox", os.O_WRONLY | os.O_NONBLOCK, dir_fd=root)
         # With the last reference: no other thread can close it between a look at it and a write.
@@ -143,8 +144,12 @@ class Peer:
         extra: bytes,
     ) -> bool:
         root, folder = self._directory.root, f"n/{self.node}/spool"
-        with explained(self._directory.path):
-            stored = spool.store(root, folder, payload, self._spool_limit)
+        try:
+            stored = spool.store(
+                self._directory, folder, payload, self._limits.capacity, self._limits.spool_bytes
+            )
+        except FileNotFoundError as error:  # somebody else has buried it
+            raise BrokenPipeError from error
         if stored is None:
             return False
         frame = encode(kind, generation, deadline, name, stored, extra, SPOOLED)
@@ -171,9 +176,9 @@ class Peer:
 class Peers:
     """The other processes, by node. Descriptors are opened once and closed with their process."""
 
-    def __init__(self, directory: RuntimeDirectory, spool_limit: int) -> None:
+    def __init__(self, directory: RuntimeDirectory, limits: Limits) -> None:
         self._directory = directory
-        self._spool_limit = spool_limit
+        self._limits = limits
         self._lock = Lock()
         self._peers: dict[str, Peer] = {}
         self.known = self._peers.get  # the quick way to those that are open
@@ -188,13 +193,12 @@ class Peers:
                 return self._peers[node]
             self._drop_dead()
             try:
-                peer = Peer(self._directory, node, self._spool_limit)
+                peer = Peer(self._directory, node, self._limits)
             except OSError as error:
-                if error.errno in _GONE:
-                    self._directory.bury(node)
-                    return None
-                with explained(f"{self._directory.path}/n/{node}"):
+                if error.errno not in _GONE:
                     raise
+                self._directory.bury(node)
+                return None
             self._peers[node] = peer
             return peer
 

@@ -8,7 +8,6 @@ their sender (see ``parking``).
 """
 
 import asyncio
-import errno
 from collections import deque
 from collections.abc import Callable
 from threading import RLock
@@ -16,15 +15,13 @@ from time import monotonic
 
 from channels_ipc import spool, wire
 from channels_ipc.directory import RuntimeDirectory
-from channels_ipc.errors import explained
 from channels_ipc.fifo import RECORD_SIZE, Fifo
+from channels_ipc.limits import Limits
 from channels_ipc.messages import Message, Payload, open_payload
 from channels_ipc.names import file_name
 from channels_ipc.parking import Parking
 from channels_ipc.tally import Tally
 from channels_ipc.waiting import Listener, Waiter
-
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 class NamedChannel:
@@ -34,16 +31,19 @@ class NamedChannel:
         self,
         directory: RuntimeDirectory,
         name: str,
-        capacity: int,
+        limits: Limits,
         expired: Callable[[str], None],
+        reading: Callable[[str], None],
         malformed: Tally,
     ) -> None:
         file = file_name(name)
         self.name = name
         self.streak = 0
         self._directory = directory
-        self._capacity = capacity
+        self._limits = limits
+        self._capacity = limits.capacity_of(name)
         self._on_expired = expired
+        self._on_reading = reading
         self._malformed = malformed
         self._encoded_name = name.encode()
         self._fifo = Fifo(directory, file, malformed)
@@ -61,8 +61,10 @@ class NamedChannel:
         with self._lock:
             if not self._fifo.connect():
                 return self._park(frame, deadline)
-            if self._fifo.depth() >= self._capacity and not self._purge():
-                return False
+            if self._fifo.depth() >= self._capacity:
+                self._make_room(self._capacity)
+                if self._fifo.depth() >= self._capacity:
+                    return False
             if len(frame) > RECORD_SIZE:
                 return self._write_spooled(payload, deadline, generation)
             return self._write(frame, deadline)
@@ -71,14 +73,15 @@ class NamedChannel:
         try:
             return self._fifo.write(frame)
         except BrokenPipeError:  # the last receiver has gone
-            self._rescue()
+            self._park_rest()
+            self._fifo.close()
             return self._park(frame, deadline)
 
     def _write_spooled(self, payload: bytes, deadline: float, generation: int) -> bool:
         root = self._directory.root
-        with explained(self._directory.path):
-            self._directory.make_folder(self._spool)
-            stored = spool.store(root, self._spool, payload, self._capacity)
+        stored = spool.store(
+            self._directory, self._spool, payload, self._capacity, self._limits.spool_bytes
+        )
         if stored is None:
             return False
         name = self._encoded_name
@@ -91,18 +94,17 @@ class NamedChannel:
                 spool.discard(root, self._spool, stored)
         return sent
 
-    def _purge(self) -> bool:
-        """Drop what is due no more from the head of the FIFO; whether there is room now."""
-        for record, frame in self._fifo.purge(self._is_due, self._capacity):
+    def _make_room(self, limit: int) -> None:
+        """Drop what is due no more from the head of the FIFO, until fewer than ``limit`` wait."""
+        for record, frame in self._fifo.purge(self._is_due, limit):
             if self._is_due(frame):
-                self._put_back(record, frame.deadline)
+                # A receiver was quicker, and this is the next. Back to its place in front of all
+                # that follows it means: all of it parked, in order.
+                self._parking.put(record, frame.deadline)
+                self._park_rest()
+                self._point_at_parking()
             else:
                 self._drop(frame)
-        return self._fifo.depth() < self._capacity
-
-    def _put_back(self, record: bytes, deadline: float) -> None:
-        if not self._write(record, deadline):
-            self._park(record, deadline)
 
     def _is_due(self, frame: wire.Frame) -> bool:
         return frame.deadline > monotonic() and frame.generation == self._directory.generation[0]
@@ -116,18 +118,18 @@ class NamedChannel:
     # Parking.
 
     def _park(self, frame: bytes, deadline: float) -> bool:
-        if len(self._parking) >= self._capacity:
+        room = (frame, self._capacity, self._limits.spool_bytes)
+        if not self._parking.has_room(*room):
             for dropped in self._parking.purge(self._is_due):
                 self._drop(dropped)
-            if len(self._parking) >= self._capacity:
+            if not self._parking.has_room(*room):
                 return False
-        with explained(self._directory.path):
-            try:
-                self._parking.put(frame, deadline)
-            except OSError as error:
-                if error.errno in _NO_ROOM:
-                    return False
-                raise
+        try:
+            self._parking.put(frame, deadline)
+        except OSError as error:
+            if error.errno in spool.FULL:
+                return False
+            raise
         self._point_at_parking()
         return True
 
@@ -142,14 +144,13 @@ class NamedChannel:
             except BrokenPipeError:
                 self._fifo.close()
 
-    def _rescue(self) -> None:
-        """Park what the last receiver left in the FIFO."""
+    def _park_rest(self) -> None:
+        """Park what waits in the FIFO."""
         for record, frame in self._fifo.drain():
             if self._is_due(frame):
                 self._parking.put(record, frame.deadline)
             else:
                 self._drop(frame)
-        self._fifo.close()
 
     # Receiving.
 
@@ -159,6 +160,7 @@ class NamedChannel:
             if not self._fifo.reads:
                 self._fifo.read_from_now_on(self._capacity * RECORD_SIZE)
                 self._may_be_parked = True
+                self._on_reading(self.name)
             while (frame := self._next_frame()) is not None:
                 message = self._open_frame(frame)
                 if message is not None:
@@ -179,6 +181,8 @@ class NamedChannel:
             return None
         if not self._is_due(frame):
             self._drop(frame)
+            self._fifo.wait_for_purge()
+            self._may_be_parked = True
             return None
         payload: bytes | None = frame.payload
         if frame.flags & wire.SPOOLED:
@@ -232,11 +236,7 @@ class NamedChannel:
         with self._lock:
             for dropped in self._parking.purge(self._is_due):
                 self._drop(dropped)
-            for record, frame in self._fifo.purge(self._is_due, 1):
-                if self._is_due(frame):
-                    self._put_back(record, frame.deadline)
-                else:
-                    self._drop(frame)
+            self._make_room(1)
 
     def close(self) -> None:
         """Let go of the FIFO. Where nobody else receives, what waits in it is parked."""
@@ -245,7 +245,7 @@ class NamedChannel:
             for watch in watches:
                 watch.listener.stop()
             if self._fifo.fd >= 0 and not self._fifo.has_other_reader() and self._fifo.depth():
-                self._rescue()
+                self._park_rest()
             self._fifo.close()
 
     def forget_all(self) -> None:

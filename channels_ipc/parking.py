@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Callable, Iterator
 
 from channels_ipc.directory import RuntimeDirectory, list_folder
-from channels_ipc.spool import read_whole, write_whole
+from channels_ipc.spool import read_whole, write_new
 from channels_ipc.wire import Frame, decode
 
 
@@ -20,8 +20,11 @@ class Parking:
         self._directory = directory
         self._folder = f"p/{file}"
 
-    def __len__(self) -> int:
-        return len(list_folder(self._directory.root, self._folder))
+    def has_room(self, frame: bytes, files_limit: int, bytes_limit: int) -> bool:
+        """Whether both limits let ``frame`` be parked."""
+        names = list_folder(self._directory.root, self._folder)
+        held = sum(int(name.split("-")[1], 16) for name in names)
+        return len(names) < files_limit and held + len(frame) <= bytes_limit
 
     def put(self, frame: bytes, deadline: float) -> None:
         """Keep ``frame``. Raises ``OSError`` where there is no room for it.
@@ -30,18 +33,10 @@ class Parking:
         they were sent, whichever process parks them.
         """
         root = self._directory.root
-        name = f"{int(deadline * 1e9):020d}-{secrets.token_hex(8)}"
+        name = f"{int(deadline * 1e9):020d}-{len(frame):08x}-{secrets.token_hex(8)}"
         partial = f"{self._folder}/.{name}"
-        self._directory.make_folder(self._folder)
-        fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=root)
-        try:
-            write_whole(fd, frame)
-            os.rename(partial, f"{self._folder}/{name}", src_dir_fd=root, dst_dir_fd=root)
-        except OSError:
-            os.unlink(partial, dir_fd=root)
-            raise
-        finally:
-            os.close(fd)
+        write_new(self._directory, partial, frame)
+        os.rename(partial, f"{self._folder}/{name}", src_dir_fd=root, dst_dir_fd=root)
 
     def take(self) -> Frame | None:
         """Remove and return the oldest message. Whoever removes its file has it, nobody else."""

@@ -57,6 +57,24 @@ def _halvings(size: int, above: int) -> list[int]:
     return sizes
 
 
+def is_at(fd: int, path: str, root: int) -> bool:
+    """Whether ``path`` leads to what ``fd`` is open on. Raises ``FileNotFoundError``."""
+    return os.path.samestat(os.fstat(fd), os.stat(path, dir_fd=root, follow_symlinks=False))
+
+
+def lock(fd: int, *, shared: bool) -> bool:
+    """Lock the FIFO, if nobody else has, until ``fd`` is closed. The kernel unlocks the dead."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_NB | (fcntl.LOCK_SH if shared else fcntl.LOCK_EX))
+    except BlockingIOError:
+        return False
+    return True
+
+
+def unlock(fd: int) -> None:
+    fcntl.flock(fd, fcntl.LOCK_UN)
+
+
 def depth(fd: int) -> int:
     """Return the number of bytes that wait in the FIFO."""
     count = array.array("i", (0,))

@@ -4,8 +4,10 @@ from asyncio import AbstractEventLoop
 from time import monotonic
 
 from channels_ipc import wire
+from channels_ipc.directory import RuntimeDirectory
 from channels_ipc.mailbox import Peers
 from channels_ipc.messages import Message, Payload
+from channels_ipc.notes import leave_note
 from channels_ipc.status import full_slot
 from channels_ipc.waiting import Waiter
 from channels_ipc.wire import encode
@@ -14,11 +16,12 @@ from channels_ipc.wire import encode
 class RemoteChannel:
     """A process-local channel of another process. It cannot be received from here."""
 
-    __slots__ = ("_encoded_name", "_node", "_peers", "_slot", "name", "streak")
+    __slots__ = ("_directory", "_encoded_name", "_node", "_peers", "_slot", "name", "streak")
 
-    def __init__(self, peers: Peers, node: str, name: str) -> None:
+    def __init__(self, directory: RuntimeDirectory, peers: Peers, node: str, name: str) -> None:
         self.name = name
         self.streak = 0
+        self._directory = directory
         self._peers = peers
         self._node = node
         self._encoded_name = name.encode()
@@ -48,9 +51,10 @@ class RemoteChannel:
         """Send a group's message, unless the owner counts the channel among the group itself."""
         return self._post(wire.MEMBER, payload, deadline, generation, group.encode())
 
-    def discard(self, group: str, deadline: float, generation: int) -> bool:
+    def discard(self, group: str, deadline: float, generation: int) -> None:
         """Have the owner take the channel out of ``group``."""
-        return self._post(wire.DISCARD, b"", deadline, generation, group.encode(), force=True)
+        if not self._post(wire.DISCARD, b"", deadline, generation, group.encode(), force=True):
+            leave_note(self._directory, self._node, group, self.name)
 
     def _post(
         self,

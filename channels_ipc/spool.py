@@ -2,40 +2,53 @@
 
 import errno
 import os
+import re
 import secrets
 
 from channels_ipc.directory import RuntimeDirectory, list_folder
-from channels_ipc.names import NODE
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
+FULL = (errno.ENOSPC, errno.EDQUOT)
+_NAME = re.compile(r"([0-9a-f]{8})[0-9a-f]{16}")  # the size of the payload in bytes, and a number
 
 
-def store(root: int, folder: str, data: bytes, limit: int) -> bytes | None:
+def store(
+    directory: RuntimeDirectory, folder: str, data: bytes, files_limit: int, bytes_limit: int
+) -> bytes | None:
     """Write ``data`` to a new file in ``folder`` and return its name.
 
-    ``None`` where there is no room: the folder holds ``limit`` files, or the file system is full.
+    ``None`` where there is no room: the folder would hold more than one of the limits says, or the
+    file system is full.
     """
-    if len(list_folder(root, folder)) >= limit:
+    names = list_folder(directory.root, folder)
+    held = sum(int(name[:8], 16) for name in names if _NAME.fullmatch(name))
+    if len(names) >= files_limit or held + len(data) > bytes_limit:
         return None
-    name = secrets.token_hex(8)
-    path = f"{folder}/{name}"
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=root)
+    name = f"{len(data):08x}{secrets.token_hex(8)}"
+    try:
+        write_new(directory, f"{folder}/{name}", data)
+    except OSError as error:
+        if error.errno in FULL:
+            return None
+        raise
+    return name.encode()
+
+
+def write_new(directory: RuntimeDirectory, path: str, data: bytes) -> None:
+    """Write a new file, whole or not at all."""
+    fd = directory.create(path)
     try:
         write_whole(fd, data)
-    except OSError as error:
-        os.unlink(path, dir_fd=root)
-        if error.errno in _FULL:
-            return None
+    except OSError:
+        os.unlink(path, dir_fd=directory.root)
         raise
     finally:
         os.close(fd)
-    return name.encode()
 
 
 def fetch(directory: RuntimeDirectory, folder: str, name: bytes) -> bytes | None:
     """Remove the file and return what it held; ``None`` where there is no such file."""
     text = name.decode("ascii", "replace")
-    if not NODE.fullmatch(text):
+    if not _NAME.fullmatch(text):
         return None
     path = f"{folder}/{text}"
     try:
@@ -55,7 +68,7 @@ def fetch(directory: RuntimeDirectory, folder: str, name: bytes) -> bytes | None
 def discard(root: int, folder: str, name: bytes) -> None:
     """Remove a file nobody will fetch."""
     text = name.decode("ascii", "replace")
-    if NODE.fullmatch(text):
+    if _NAME.fullmatch(text):
         try:
             os.unlink(f"{folder}/{text}", dir_fd=root)
         except FileNotFoundError:

@@ -38,10 +38,6 @@ class StatusView:
         """Whether the process may have a member of the group at ``place``."""
         return bool(self.groups[place[0]] & place[1])
 
-    def release(self) -> None:
-        self.groups.release()
-        self.full_until.release()
-
 
 class Status(StatusView):
     """What the owner writes. It remembers who stands behind each hashed place."""

@@ -8,8 +8,12 @@ import time
 
 import pytest
 
+from channels_ipc import pipes
 from channels_ipc.directory import Listing, RuntimeDirectory, default_directory
 from channels_ipc.errors import IPCError
+from channels_ipc.fifo import Fifo
+from channels_ipc.sweeping import sweep
+from channels_ipc.tally import Tally
 
 NOBODY = 65_534
 
@@ -235,8 +239,13 @@ def test_exhausted_descriptors_are_a_clear_error_and_pass(run):
         try:
             while True: held.append(os.open("/dev/null", os.O_RDONLY))
         except OSError: pass
-        for name in (channel, "named"):
-            try: await other.send(name, {"type": "t"})
+        for attempt in (
+            other.send(channel, {"type": "t"}),
+            other.send("named", {"type": "t"}),
+            other.group_send("room", {"type": "t"}),
+            other.group_add("room", "named"),
+        ):
+            try: await attempt
             except IPCError as error: say(error)
         for name in (channel, "work"):
             say((await mine.receive(name))["n"])
@@ -245,11 +254,12 @@ def test_exhausted_descriptors_are_a_clear_error_and_pass(run):
         say((await mine.receive(channel))["n"])
     asyncio.run(main())
     """)
-    first, second, *accepted_before, last = said.splitlines()
-    for line in (first, second):
+    *refused, first, second, last = said.splitlines()
+    assert len(refused) == 4
+    for line in refused:
         assert "Too many open files: raise the limit of open files (ulimit -n)" in line
         assert "/ipc" in line
-    assert accepted_before == ["big", "big"]
+    assert [first, second] == ["big", "big"]
     assert last == "1"
 
 
@@ -273,9 +283,62 @@ def test_unfinished_and_dead_folders_are_swept(directory):
     for name, changed in (("old", 1), ("new", time.time())):
         with open(f"{place.path}/s/work/{name}", "wb"):
             os.utime(f"{place.path}/s/work/{name}", (changed, changed))
-    place.sweep()
+    sweep(place, 60)
     assert os.listdir(f"{place.path}/n") == [".new-fresh"]
     assert os.listdir(f"{place.path}/s/work") == ["new"]
+    place.close()
+
+
+def test_used_up_files_and_folders_are_swept(directory):
+    place = RuntimeDirectory(directory, "asgi")
+    past, future = time.time() - 1000, time.time() + 1000
+    markers = {"g/room/ended": past, "g/room/lasting": future, "g/old/ended": past}
+    for name, until in {**markers, "p/old/message": past}.items():
+        os.makedirs(f"{place.path}/{os.path.dirname(name)}", exist_ok=True)
+        open(f"{place.path}/{name}", "wb").close()
+        os.utime(f"{place.path}/{name}", (until, until))
+    sweep(place, 60)
+    assert os.listdir(f"{place.path}/g/room") == ["lasting"]
+    for folder in ("g/room", "g/old", "p/old"):
+        os.utime(f"{place.path}/{folder}", (past, past))
+    sweep(place, 60)
+    assert os.listdir(f"{place.path}/g") == ["room"]
+    assert os.listdir(f"{place.path}/p") == []
+    place.close()
+
+
+def test_channel_that_nobody_reads_is_swept_when_its_messages_have_expired(directory):
+    place = RuntimeDirectory(directory, "asgi")
+    reading = {}
+    for name, age_s in (("fresh", 0), ("old", 1000), ("read", 1000)):
+        fifo = Fifo(place, name, Tally("test"))
+        fifo.read_from_now_on(4096)
+        os.utime(f"{place.path}/q/{name}", (time.time() - age_s,) * 2)
+        reading[name] = fifo
+    reading["old"].close()
+    reading["fresh"].close()
+    sweep(place, 60)
+    assert sorted(os.listdir(f"{place.path}/q")) == ["fresh", "read"]
+    reading["read"].close()
+    place.close()
+
+
+def test_reader_that_opened_a_channel_as_it_was_swept_opens_it_again(directory, monkeypatch):
+    place = RuntimeDirectory(directory, "asgi")
+    fifo, opened = Fifo(place, "work", Tally("test")), []
+    is_at = pipes.is_at
+
+    def swept_just_now(fd, path, root):
+        opened.append(fd)
+        if len(opened) == 1:
+            os.unlink(path, dir_fd=root)
+        return is_at(fd, path, root)
+
+    monkeypatch.setattr(pipes, "is_at", swept_just_now)
+    fifo.read_from_now_on(4096)
+    assert len(opened) == 2
+    assert os.fstat(fifo.fd).st_ino == os.stat(f"{place.path}/q/work").st_ino
+    fifo.close()
     place.close()
 
 

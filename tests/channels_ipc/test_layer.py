@@ -9,7 +9,7 @@ import pytest
 from channels.exceptions import ChannelFull, MessageTooLarge
 from django.core.exceptions import ImproperlyConfigured
 
-from channels_ipc import IPCChannelLayer, wire
+from channels_ipc import IPCChannelLayer, pipes, wire
 from channels_ipc.messages import pack
 
 SIZES = [10, 3_000, 5_000, 1_000_000, 5_000_000]
@@ -89,6 +89,63 @@ async def test_expired_messages_make_room(ends):
     sender.expiry = 60
     await sender.send(channel, {"type": "t", "n": "late"})
     assert await receive(receiver, channel) == ["late"]
+
+
+async def test_sender_that_makes_room_as_a_receiver_comes_changes_no_order(make_layer, monkeypatch):
+    layer, sender, rival = (make_layer(capacity=4) for _ in range(3))
+    await nothing(layer, "named")
+    sender.expiry = 0.05
+    await sender.send("named", {"type": "t", "n": "expired"})
+    sender.expiry = 60
+    for n in range(3):
+        await sender.send("named", {"type": "t", "n": n})
+    await asyncio.sleep(0.1)
+    peek = pipes.peek
+
+    def peek_too_early(fd, size):
+        head = peek(fd, size)
+        os.read(fd, size)  # as a receiver does in another process
+        monkeypatch.undo()
+        return head
+
+    monkeypatch.setattr(pipes, "peek", peek_too_early)
+    await sender.send("named", {"type": "t", "n": 3})
+    assert pipes.peek is peek
+    assert await receive(rival, "named", 4) == [0, 1, 2, 3]
+
+
+async def test_only_one_sender_at_a_time_makes_room(make_layer):
+    layer, sender = make_layer(capacity=1), make_layer(capacity=1)
+    await nothing(layer, "named")
+    sender.expiry = 0.05
+    await sender.send("named", {"type": "t", "n": "expired"})
+    await asyncio.sleep(0.1)
+    fd = os.open(f"{layer._endpoint.directory.path}/q/named", os.O_RDWR | os.O_NONBLOCK)
+    assert pipes.lock(fd, shared=False)
+    with pytest.raises(ChannelFull):
+        await sender.send("named", {"type": "t", "n": 1})
+    await nothing(layer, "named")  # who makes room may be stopped: a receiver waits only a moment
+    os.close(fd)
+    await sender.send("named", {"type": "t", "n": 2})
+    assert await receive(layer, "named") == [2]
+
+
+@pytest.mark.parametrize("kind", ["other", "named", "parked"])
+async def test_big_messages_that_wait_are_bounded_in_bytes(make_layer, kind):
+    settings = {"capacity": 100, "message_limit": 10_000}
+    layer, sender = make_layer(**settings), make_layer(**settings)
+    channel = await layer.new_channel() if kind == "other" else "named"
+    if kind == "named":
+        await nothing(layer, channel)
+    big = {"type": "t", "n": 1, "body": b"x" * 9000}
+    for _ in range(4):
+        await sender.send(channel, big)
+    with pytest.raises(ChannelFull):
+        await sender.send(channel, big)
+    await sender.send(channel, {"type": "t", "n": 2})
+    assert await receive(layer, channel, 5) == [1, 1, 1, 1, 2]
+    await sender.send(channel, big)
+    assert await receive(layer, channel) == [1]
 
 
 async def test_flush_removes_what_was_sent_and_nothing_later(ends):

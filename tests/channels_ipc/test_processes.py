@@ -68,7 +68,10 @@ async def test_named_message_goes_to_exactly_one_of_several_processes(make_layer
     assert all(one == sorted(one) for one in each)
 
 
-async def test_killing_consumers_neither_doubles_nor_loses_for_the_living(make_layer, start):
+@pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGTERM], ids=["KILL", "TERM"])
+async def test_killing_consumers_neither_doubles_nor_loses_for_the_living(
+    make_layer, start, signal_number
+):
     layer = make_layer(capacity=1000)
     survivor = start(CONSUMER)
     assert await survivor.next_line() == "ready"
@@ -79,7 +82,7 @@ async def test_killing_consumers_neither_doubles_nor_loses_for_the_living(make_l
         for _ in range(100):
             await until_accepted(layer, "work", {"type": "t", "n": n})
             n += 1
-        victim.process.kill()
+        victim.process.send_signal(signal_number)
         out, _ = await asyncio.to_thread(victim.process.communicate)
         heard += [int(one) for one in out.split()]
     await until_accepted(layer, "work", {"type": "t", "n": None})
@@ -88,8 +91,9 @@ async def test_killing_consumers_neither_doubles_nor_loses_for_the_living(make_l
     assert len(heard) >= n - 8  # each victim takes at most the one it was about to say with it
 
 
+@pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGTERM], ids=["KILL", "TERM"])
 async def test_storm_of_killed_senders_stalls_nobody_and_leaves_nothing(
-    make_layer, start, directory
+    make_layer, start, directory, signal_number
 ):
     layer = make_layer(capacity=1000)
     channel = await layer.new_channel()
@@ -121,7 +125,8 @@ async def test_storm_of_killed_senders_stalls_nobody_and_leaves_nothing(
         victim = start(source, channel)
         assert await victim.next_line() == "ready"
         await asyncio.sleep(0.1)
-        victim.process.kill()
+        victim.process.send_signal(signal_number)
+        await asyncio.to_thread(victim.process.wait)
     await asyncio.sleep(0.2)
     assert not task.done(), task.exception()
     task.cancel()
@@ -220,9 +225,19 @@ async def test_named_messages_outlive_their_last_receiver(make_layer, start):
     assert await receive(other, "work", 10) == list(range(10))
 
 
+async def waiting_a_moment(layer):
+    """Have the layer's loop listen to its mailbox, as any server's does."""
+    with pytest.raises(asyncio.TimeoutError):
+        await asyncio.wait_for(layer.receive(await layer.new_channel()), 0.01)
+
+
+@pytest.mark.parametrize("order", ["receiver first", "receiver last"])
 async def test_named_messages_survive_a_killed_receiver_where_anybody_has_them_open(
-    make_layer, start
+    make_layer, start, order
 ):
+    bystander, sender = make_layer(), make_layer()
+    if order == "receiver last":
+        await asyncio.create_task(waiting_a_moment(bystander))
     victim = start("""
     async def main():
         mine = layer()
@@ -232,8 +247,9 @@ async def test_named_messages_survive_a_killed_receiver_where_anybody_has_them_o
     asyncio.run(main())
     """)
     assert await victim.next_line() == "ready"
-    bystander, sender = make_layer(), make_layer()
-    await bystander.new_channel()
+    if order == "receiver first":
+        await bystander.new_channel()
+    await asyncio.sleep(0.05)  # the bystander hears of the receiver
     for n in range(5):
         await sender.send("work", {"type": "t", "n": n})
     await sender.close()
@@ -279,6 +295,51 @@ async def test_message_to_a_dead_process_is_dropped_in_silence(make_layer, run):
     layer = make_layer(capacity=2)
     for _ in range(10):
         await layer.send(channel, {"type": "t"})
+
+
+async def test_big_message_to_a_process_that_another_has_buried_is_dropped_in_silence(
+    make_layer, start
+):
+    first, second = make_layer(), make_layer()
+    echo = start(ECHO)
+    channel = await echo.next_line()
+    for layer in (first, second):
+        mine = await layer.new_channel()
+        await layer.send(channel, {"type": "t", "n": 1, "reply": mine})
+        assert await receive(layer, mine) == [1]
+    echo.process.kill()
+    await asyncio.to_thread(echo.process.wait)
+    for layer in (first, second):
+        await layer.send(channel, {"type": "t", "body": b"x" * 10_000})
+
+
+async def test_leaving_a_group_is_not_lost_on_a_full_mailbox(make_layer, start):
+    layer = make_layer(capacity=20)
+    member = start("""
+    async def main():
+        mine = layer()
+        channels = [await mine.new_channel() for _ in range(2)]
+        for channel in channels:
+            await mine.group_add("room", channel)
+        say(*channels)
+        while (await mine.receive(channels[0]))["n"] != "stop": pass
+        say("sees stop")
+        say((await mine.receive(channels[1]))["n"])
+    asyncio.run(main())
+    """)
+    leaving, other = (await member.next_line()).split()
+    os.kill(member.pid, signal.SIGSTOP)
+    with pytest.raises(ChannelFull):
+        while True:
+            await layer.send(leaving, {"type": "t", "n": 0, "body": b"x" * 3000})
+    await layer.group_discard("room", other)
+    os.kill(member.pid, signal.SIGCONT)
+    await until_accepted(layer, leaving, {"type": "t", "n": "stop"})
+    assert await member.next_line() == "sees stop"
+    await layer.group_send("room", {"type": "t", "n": "to the group"})
+    await layer.send(other, {"type": "t", "n": "to itself"})
+    assert await asyncio.to_thread(member.result) == "to itself"
+    assert layer.dropped.count == 0
 
 
 async def test_group_crosses_processes(make_layer, start):
