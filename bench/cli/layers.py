@@ -14,7 +14,7 @@ from rich.table import Table
 from bench import provenance
 from bench.campaign import ATTEMPTS
 from bench.errors import BadInput
-from bench.layers import page, rounds
+from bench.layers import page, placement, rounds
 from bench.layers.aims import Verdict, verdicts
 from bench.layers.cell import Cell
 from bench.layers.measures import MEASURES
@@ -99,9 +99,22 @@ def begin(plan: Plan, into: Path | None) -> tuple[Path, Results]:
             pinned=provenance.Pinning(None, None),
             seed=plan.seed,
             command=provenance.command_line(),
-        ),
+        )
+        | {"pinning": pinned(plan)},
     )
     return folder, results
+
+
+def pinned(plan: Plan) -> dict[str, dict[str, object]]:
+    """Return the processors of each measure's processes, in the order of its roles."""
+    cpus = placement.usable()
+    return {
+        measure.name: {
+            "processes": placement.placed(measure.placement, len(measure.roles), cpus),
+            "redis-server": placement.server(measure.placement, cpus),
+        }
+        for measure in plan.measures
+    }
 
 
 def resumed(results: Results) -> Results:

@@ -7,7 +7,6 @@ from typing import Any
 from bench.layers.acknowledgements import Acknowledgements
 from bench.layers.part import Part
 
-WINDOW = 4  # group messages under way at once
 GROUP = "everybody"
 
 Figures = dict[str, Any]
@@ -90,13 +89,13 @@ async def _send(part: Part) -> Figures:
 
     Every process acknowledges every message, so that their number is that of messages everywhere.
     """
-    group, processes = part.name(GROUP), part.options["processes"]
+    group, processes, window = part.name(GROUP), part.options["processes"], part.options["window"]
     members = part.options["members"] * processes
     acknowledgements = Acknowledgements(part)
     sent, come, start = 0, 0, perf_counter()
     end, last_s = start + part.duration_s, start
     while True:
-        while (sent - WINDOW) * processes < come and perf_counter() < end:
+        while (sent - window) * processes < come and perf_counter() < end:
             await part.layer.group_send(group, {"type": "x", "id": sent})
             sent += 1
         if come >= sent * processes or not (more := await acknowledgements.come()):

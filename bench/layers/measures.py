@@ -13,6 +13,7 @@ PROCESSES = (1, 2, 4)
 OUTSTANDING = 32
 CAPACITY = 1000
 WINDOW = 900  # messages under way at most: below the capacity, so that no sender is held back
+GROUP_WINDOW = 4  # the same for groups: messages to all of a group
 LOT = 100  # messages that one acknowledgement stands for
 
 
@@ -61,7 +62,11 @@ def _group(members: int, processes: int) -> Measure:
         APART if alone else ANYWHERE,
         1.0,
         0.7,
-        options={"members": members // processes, "processes": processes},
+        options={
+            "members": members // processes,
+            "processes": processes,
+            "window": GROUP_WINDOW,
+        },
     )
 
 

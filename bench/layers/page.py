@@ -6,7 +6,7 @@ from pathlib import Path
 from bench.layers.aims import Verdict, verdicts
 from bench.layers.cell import Cell
 from bench.layers.chart import drawings
-from bench.layers.measures import CAPACITY, LOT, MEASURES, RATE_RPS, WINDOW, Measure
+from bench.layers.measures import CAPACITY, GROUP_WINDOW, LOT, MEASURES, RATE_RPS, WINDOW, Measure
 from bench.layers.peers import AGAIN, PEERS
 from bench.layers.results import (
     CPU,
@@ -102,7 +102,7 @@ How, the same for every layer:
 - **One way**: at most {WINDOW:,} messages are under way, where the capacity is {CAPACITY:,}. The
   reader says with a byte in a pipe, beside the layer, that another {LOT} have come. So no sender
   waits for a full channel, and Redis pub/sub, which has no bounds, is not filled without bounds.
-  Groups go the same way, 4 messages ahead of the slowest process.
+  Groups go the same way, {GROUP_WINDOW} messages ahead of the slowest process.
 - **Counts**: every message has a number. What was lost or came twice stands beside the speed, and
   a member that misses one of a group's messages shows as a loss.
 - **CPU per message** is that of all processes, redis-server included, over messages received.

@@ -30,6 +30,7 @@ def test_layers_leaves_data_page_and_picture(tmp_path: Path, monkeypatch) -> Non
     assert [cell["round"] for cell in data["cells"]] == [1, 2]
     assert data["finished"] is not None
     assert data["provenance"]["versions"]["channels"]
+    assert len(data["provenance"]["pinning"]["one_way"]["processes"]) == 2
     for name in ("layers-detail.svg", "layers-detail-dark.svg"):
         assert (into / name).read_text().startswith("<svg")
     assert (into / "layers-detail.png").read_bytes().startswith(b"\x89PNG")
