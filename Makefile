@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 PYTHON311 ?= python3.11
 PYTHON36  ?= python3.6
 
-.PHONY: bench bench-full test front-page lint system env tools baselines-env channels1-env channels017-env clean
+.PHONY: bench bench-full test swarm-test front-page lint system env tools baselines-env channels1-env channels017-env clean
 
 bench: env
 	$(BIN)/python -m bench run --quick
@@ -17,6 +17,11 @@ bench-full: env
 
 test: env baselines-env $(if $(shell command -v $(PYTHON311)),channels1-env)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# In containers, in a Docker engine that is started for it and leaves nothing behind.
+swarm-test: env
+	@$(BIN)/python -m bench.swarm
+	$(BIN)/python -m pytest -m swarm tests/swarm $(PYTEST_ARGS)
 
 # Fills in what README.md takes from the code and from the newest published campaign.
 front-page: env

@@ -1,4 +1,7 @@
-"""The images of compose.yaml: from a registry where there is one, else made of Debian's packages.
+"""The images of compose.yaml: made of Debian's packages, without a registry.
+
+So Redis and haproxy are the releases that a Debian machine's other variants run on.
+``SWARM_IMAGES=registry`` takes those that compose.yaml and the Dockerfile name instead.
 
 What was made once is kept as an archive in ``build/swarm/`` (``make clean`` removes it), for an
 engine that is started for a test or a measurement begins with no image at all.
@@ -38,23 +41,27 @@ class Images:
     haproxy: str
     redis: str
 
-    @property
-    def base(self) -> str:
-        """What the application's image is made of, where it is not Python's own image."""
-        return DEBIAN
-
 
 MADE = Images(APPLICATION, DEBIAN, DEBIAN)
 
 
-def provide(engine: Engine, *, registry: bool = False) -> Images:
+def require() -> None:
+    """Raise ``BadInput`` where images must be made and the program for it is missing."""
+    if (
+        not _has_registry()
+        and not debian_archive().exists()
+        and shutil.which("debootstrap") is None
+    ):
+        raise BadInput("debootstrap is missing, which makes an image: apt-get install debootstrap")
+
+
+def provide(engine: Engine) -> Images:
     """See to it that ``engine`` has all images, and return their names.
 
-    With ``registry`` they are those that compose.yaml and the Dockerfile name; else they are made
-    here, or loaded from the archive where nothing that goes into them has changed since. Raises
+    They are loaded from the archive where nothing that goes into them has changed since. Raises
     ``BadInput`` where a program for it is missing, and ``EngineFailed``.
     """
-    if registry:
+    if _has_registry():
         return _pulled(engine)
     archive = ARCHIVES / f"images-{fingerprint()}.tar"
     if archive.exists():
@@ -64,6 +71,10 @@ def provide(engine: Engine, *, registry: bool = False) -> Images:
     _build(engine, "--build-arg", f"BASE={DEBIAN}")
     _save(engine, archive, "images-*.tar", (APPLICATION, DEBIAN))
     return MADE
+
+
+def _has_registry() -> bool:
+    return os.environ.get("SWARM_IMAGES") == "registry"
 
 
 def fingerprint() -> str:
@@ -107,19 +118,23 @@ def _default(compose: str, name: str) -> str:
     return match[1]
 
 
+def debian_archive() -> Path:
+    """Return where the archive of the small Debian is, or will be."""
+    name = hashlib.sha256(repr((_RELEASE, _PACKAGES)).encode()).hexdigest()[:16]
+    return ARCHIVES / f"debian-{name}.tar"
+
+
 def _debian(engine: Engine) -> None:
     """Give the engine an image of a small Debian; made by debootstrap, once."""
-    name = hashlib.sha256(repr((_RELEASE, _PACKAGES)).encode()).hexdigest()[:16]
-    archive = ARCHIVES / f"debian-{name}.tar"
+    archive = debian_archive()
     if not archive.exists():
+        require()
         ARCHIVES.mkdir(parents=True, exist_ok=True)
         _bootstrap(archive)
     engine.docker("import", str(archive), DEBIAN)
 
 
 def _bootstrap(archive: Path) -> None:
-    if shutil.which("debootstrap") is None:
-        raise BadInput("debootstrap is missing, which makes an image: apt-get install debootstrap")
     with tempfile.TemporaryDirectory(prefix="channels-debian-") as name:
         root = Path(name) / "root"
         include = f"--include={','.join(_PACKAGES)}"

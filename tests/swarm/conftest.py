@@ -1,0 +1,35 @@
+"""What is tested of containers: without an engine always, with one by ``make swarm-test``."""
+
+import re
+
+import pytest
+import yaml
+
+from bench.environment import ROOT
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what starts an engine, unless it is asked for: -m swarm."""
+    if "swarm" in config.option.markexpr:
+        return
+    live = [item for item in items if item.get_closest_marker("swarm")]
+    items[:] = [item for item in items if item not in live]
+    config.hook.pytest_deselected(items=live)
+
+
+@pytest.fixture(scope="session")
+def compose():
+    """compose.yaml as it is where nothing is given but what must be."""
+    text = (ROOT / "compose.yaml").read_text()
+    return yaml.safe_load(interpolated(text, {"DJANGO_SECRET_KEY": "secret"}))
+
+
+def interpolated(text, values):
+    """Return ``text`` with ``${NAME:-default}`` and ``${NAME:?error}`` as Docker fills them in."""
+
+    def value(match):
+        name, kind, rest = match.groups()
+        assert kind == ":-" or name in values, f"{name} must be given: {rest}"
+        return values.get(name) or rest
+
+    return re.sub(r"\$\{(\w+)(:-|:\?)([^}]*)\}", value, text)

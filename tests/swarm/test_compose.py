@@ -1,0 +1,147 @@
+"""compose.yaml, the Dockerfile and haproxy's configuration, against the code and each other."""
+
+import ast
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from bench import ports
+from bench.environment import ROOT
+from bench.swarm import image, stack
+from bench.variants import SWARM_VARIANTS
+
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+COMPOSE = (ROOT / "compose.yaml").read_text()
+HAPROXY = ROOT / "swarm" / "haproxy.cfg"
+DEFAULT = SWARM_VARIANTS["uvicorn-redis-swarm-x4"]
+
+
+def test_compose_by_default_is_a_variant(compose):
+    web = compose["services"]["web"]
+    assert web["command"] == stack.command(DEFAULT)
+    assert int(web["deploy"]["replicas"]) == DEFAULT.processes
+    assert int(compose["services"]["worker"]["deploy"]["replicas"]) == DEFAULT.workers
+    assert web["environment"]["DJANGO_SETTINGS_MODULE"] == DEFAULT.settings
+    assert web["environment"]["TESTPROJECT_MIDDLEWARE"] == DEFAULT.middleware
+    assert web["environment"]["TESTPROJECT_DELIVERY"] == DEFAULT.delivery
+
+
+def test_compose_publishes_one_port_and_it_is_the_variants(compose):
+    services = compose["services"].items()
+    published = {name: service["ports"] for name, service in services if "ports" in service}
+    (port,) = published.pop("haproxy")
+    assert published == {}
+    assert int(port["published"]) == ports.SWARM == ports.front(DEFAULT)
+
+
+def test_compose_takes_every_variable_that_a_variant_sets():
+    variables = set(stack.variables(DEFAULT, image.MADE))
+    taken = set(re.findall(r"\$\{(\w+)", COMPOSE))
+    # The one that is left is the site's own name.
+    assert taken == variables | {"DJANGO_ALLOWED_HOSTS"}
+
+
+def test_compose_needs_no_kernel_that_spreads_connections(compose):
+    modes = {one["deploy"]["endpoint_mode"] for one in compose["services"].values()}
+    assert modes == {"dnsrr"}
+    assert compose["services"]["haproxy"]["ports"][0]["mode"] == "host"
+
+
+def test_services_run_without_root_on_files_they_cannot_write(compose):
+    user = re.findall(r"^USER (\d+):\d+$", DOCKERFILE, re.MULTILINE)[-1]
+    for name, service in compose["services"].items():
+        assert int(service.get("user", user).partition(":")[0]) > 0, name
+        assert service["read_only"], name
+        assert service["cap_drop"] == ["ALL"], name
+
+
+def test_images_are_of_one_version(compose):
+    base = re.search(r"^ARG BASE=(\S+)$", DOCKERFILE, re.MULTILINE)[1]
+    images = [compose["services"][name]["image"] for name in ("haproxy", "redis")]
+    for one in (base, *images):
+        assert re.search(r":\d+\.\d+\.\d+", one), f"{one} is another one tomorrow"
+
+
+def test_image_has_the_pins_of_what_is_tested_and_not_of_what_measures():
+    script = re.search(r"RUN (sed '[^']+' requirements.txt) > ", DOCKERFILE)[1]
+    served = subprocess.run(script, shell=True, cwd=ROOT, capture_output=True, text=True).stdout
+    pinned, taken = pins((ROOT / "requirements.txt").read_text()), pins(served)
+    assert taken < pinned
+    names = {one.partition("==")[0].lower() for one in taken}
+    assert {"django", "channels", "channels_redis", "gunicorn", "uvicorn", "daphne"} <= names
+    assert not {"locust", "pytest", "ruff"} & names
+    assert "-c constraints.txt" in served
+
+
+def test_image_has_every_package_of_the_project_that_it_imports():
+    let_in = {line[1:] for line in dockerignored() if line.startswith("!")}
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    modules = [path for name in let_in & packages for path in (ROOT / name).rglob("*.py")]
+    imported = {name for path in modules for name in imports(path)}
+    assert imported & packages <= let_in
+    copied = re.findall(r"^COPY (?!--)(.+) \S+$", DOCKERFILE, re.MULTILINE)
+    assert let_in == {name for names in copied for name in names.split()}
+
+
+def test_image_is_made_of_nothing_that_is_not_let_in():
+    assert next(line for line in dockerignored() if line) == "*"
+
+
+def pins(requirements):
+    return set(re.findall(r"^[\w.-]+==\S+", requirements, re.MULTILINE))
+
+
+def dockerignored():
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    return [line for line in lines if not line.startswith("#")]
+
+
+def imports(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module.partition(".")[0]
+
+
+def test_images_fingerprint_is_of_what_is_let_in():
+    names = {str(path.relative_to(ROOT)) for path in image.sources()}
+    assert {"Dockerfile", "manage.py", "testproject/urls.py", "requirements.txt"} <= names
+    assert not any(name.startswith(("bench/", "tests/", ".venv")) for name in names)
+
+
+def test_haproxy_finds_its_configuration_good():
+    assert shutil.which("haproxy"), "haproxy is missing: apt-get install haproxy"
+    command = ("haproxy", "-c", "-q", "-f", str(HAPROXY))
+    checked = subprocess.run(command, capture_output=True, text=True)
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_haproxy_asks_for_the_port_of_the_application(compose):
+    target = compose["services"]["haproxy"]["ports"][0]["target"]
+    assert f"bind :{target}" in HAPROXY.read_text()
+    places, port = re.search(r"server-template web (\d+) web:(\d+)", HAPROXY.read_text()).groups()
+    assert int(port) == ports.APPLICATION
+    assert int(places) >= max(variant.processes for variant in SWARM_VARIANTS.values())
+
+
+def test_haproxy_believes_its_clients_no_more_than_without_containers():
+    template = (ROOT / "haproxy" / "haproxy.cfg.j2").read_text()
+    guards = re.findall(r"^ +(?:http-request|option http-).*(?:header|names).*$", template, re.M)
+    assert guards
+    configuration = HAPROXY.read_text().replace("X-Forwarded-Proto http\n", "")
+    for guard in guards:
+        assert guard in configuration or "Proto" in guard
+    assert "http-request set-header X-Forwarded-Proto http\n" in HAPROXY.read_text()
+
+
+@pytest.mark.parametrize("variant", SWARM_VARIANTS.values(), ids=lambda variant: variant.name)
+def test_command_of_a_container_is_filled_in_and_listens_for_the_others(variant):
+    command = stack.command(variant)
+    assert command.startswith(f"{variant.server} {variant.entry_point} ")
+    assert "%(" not in command
+    assert "0.0.0.0" in command
+    assert str(ports.APPLICATION) in command
+    assert "127.0.0.1" not in command
