@@ -1,0 +1,280 @@
+"""What is promised of delivery, on real servers: in full, once, in order, and soon enough."""
+
+import asyncio
+import json
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+from channels_hub.records import decode
+
+TOPICS = [f"t{number:06d}" for number in range(20)]
+
+
+async def subscribe(socket, topics):
+    await socket.send(json.dumps({"subscribe": topics, "id": 1}))
+    while True:
+        answer = await socket.recv()
+        if isinstance(answer, str):
+            assert json.loads(answer) == {"subscribed": len(topics), "id": 1}
+            return time.time_ns()
+
+
+async def collect(socket, records, quiet_s=1.0):
+    """Append to ``records`` until nothing has come for ``quiet_s``; say what was received."""
+    total = 0
+    try:
+        while True:
+            async with asyncio.timeout(quiet_s):
+                frame = await socket.recv()
+            total += len(frame)
+            records += decode(frame)
+            await socket.send(json.dumps({"received": total}))
+    except TimeoutError:
+        return
+
+
+def sequences(records):
+    """Return (publisher, topic) -> the sequence numbers in the order they came."""
+    found = {}
+    for record in records:
+        found.setdefault((record.publisher, record.topic), []).append(record.sequence)
+    return found
+
+
+# By group_send a socket may have a hundred messages waiting, and no publisher feels it: so slowly.
+@pytest.mark.parametrize(("delivery", "rate"), [("hub", 400), ("group", 40)])
+@pytest.mark.parametrize("server", ["uvicorn", "daphne"])
+async def test_feed_comes_in_full_once_and_in_order_from_two_publishers(
+    serve, publish, topics_socket, server, delivery, rate
+):
+    authority = serve(server, delivery=delivery)
+    got = [[], [], []]
+    async with (
+        topics_socket(authority) as a,
+        topics_socket(authority) as b,
+        topics_socket(authority) as c,
+    ):
+        for socket in (a, b, c):
+            await subscribe(socket, TOPICS)
+        feed = publish(topics=20, publishers=2, count=rate, rate=rate)
+        reading = [
+            asyncio.create_task(collect(socket, records, 3.0))
+            for socket, records in zip((a, b, c), got, strict=True)
+        ]
+        statistics = await feed.statistics()
+        await asyncio.gather(*reading)
+    assert statistics["published"] == rate
+    for records in got:
+        assert len(records) == rate
+        assert all(len(record.body) == 1024 - 30 - 7 for record in records)
+        found = sequences(records)
+        assert len(found) == 20
+        assert all(numbers == list(range(1, rate // 20 + 1)) for numbers in found.values())
+
+
+async def test_visitors_miss_nothing_after_the_acknowledgement_while_others_come_and_go(
+    serve, publish, topics_socket
+):
+    """A witness has every record's time: a visitor must have all that came after its ack."""
+    authority = serve()
+    witness_got, visits = [], []
+
+    async def visit(number):
+        end = time.monotonic() + 4
+        while time.monotonic() < end:
+            records, topics = [], TOPICS[number::4]
+            async with topics_socket(authority) as socket:
+                acknowledged_ns = await subscribe(socket, topics)
+                reading = asyncio.create_task(collect(socket, records, 5.0))
+                await asyncio.sleep(0.1 + 0.05 * number)
+                reading.cancel()
+                await asyncio.gather(reading, return_exceptions=True)
+            visits.append((acknowledged_ns, records))
+
+    async with topics_socket(authority) as witness:
+        await subscribe(witness, TOPICS)
+        feed = publish(topics=20, rate=2000, seconds=4)
+        reading = asyncio.create_task(collect(witness, witness_got, 3.0))
+        await asyncio.gather(*(visit(number) for number in range(4)))
+        statistics = await feed.statistics()
+        await reading
+    assert len(witness_got) == statistics["published"]
+    stamps = {(record.topic, record.sequence): record.timestamp_ns for record in witness_got}
+    assert len(stamps) == statistics["published"]
+    assert len(visits) > 20
+    heard = [(ack, records) for ack, records in visits if records]
+    assert heard
+    for acknowledged_ns, records in heard:
+        for (_, topic), numbers in sequences(records).items():
+            assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+            before = stamps.get((topic, numbers[0] - 1))
+            assert before is None or before < acknowledged_ns, f"{topic} {numbers[0] - 1} is missed"
+
+
+@pytest.mark.parametrize("server", ["uvicorn", "daphne"])
+async def test_client_that_never_reads_slows_nobody_and_costs_bounded_memory(
+    serve, publish, topics_socket, server
+):
+    import psutil
+
+    authority = serve(server)
+    pid = json.loads(urllib.request.urlopen(f"http://{authority}/healthz").read())["pid"]  # noqa: ASYNC210
+    got = []
+    # It reads no further than its own small buffers, and tells the server nothing.
+    async with (
+        topics_socket(authority, max_queue=1) as stuck,
+        topics_socket(authority) as keen,
+    ):
+        await subscribe(stuck, TOPICS)
+        await subscribe(keen, TOPICS)
+        before = psutil.Process(pid).memory_info().rss
+        # More than a window (1 MiB) and an outbox (10,000 records) hold.
+        feed = publish(topics=20, rate=4000, count=16_000, message_bytes=2048)
+        reading = asyncio.create_task(collect(keen, got, 4.0))
+        statistics = await feed.statistics()
+        await reading
+        grown = psutil.Process(pid).memory_info().rss - before
+        hub = json.loads(urllib.request.urlopen(f"http://{authority}/healthz").read())["hub"]  # noqa: ASYNC210
+        assert statistics["published"] == 16_000
+        assert len(got) == 16_000
+        assert all(numbers == list(range(1, 801)) for numbers in sequences(got).values())
+        # Every stage agrees: what the hub took, gave, and dropped for the one who does not read.
+        assert hub["received"] == 16_000
+        assert hub["delivered"] == 32_000
+        assert 0 < hub["dropped"] < 16_000
+        # History, one outbox, one window and what the sockets hold: far from 2 x 32 MB.
+        assert grown < 160 * 1024 * 1024
+
+
+async def test_publisher_killed_while_publishing_harms_no_one(serve, publish, topics_socket):
+    authority = serve()
+    got = []
+    async with topics_socket(authority) as socket:
+        await subscribe(socket, TOPICS)
+        feeds = [
+            publish(topics=20, rate=1000, seconds=20),
+            publish(topics=20, rate=500, count=1500),
+        ]
+        reading = asyncio.create_task(collect(socket, got, 4.0))
+        await asyncio.sleep(2.5)
+        import psutil
+
+        for child in psutil.Process(feeds[0].process.pid).children(recursive=True):
+            child.kill()
+        feeds[0].process.kill()
+        statistics = await feeds[1].statistics()
+        await reading
+    by_publisher = {}
+    for (publisher, _), numbers in sequences(got).items():
+        assert numbers == list(range(1, len(numbers) + 1))
+        by_publisher[publisher] = by_publisher.get(publisher, 0) + len(numbers)
+    survivor = statistics["publishers"][0]
+    assert by_publisher[survivor["publisher"]] == survivor["published"] == 1500
+    assert len(by_publisher) == 2
+
+
+async def test_server_killed_while_publishing_is_given_up_and_the_other_misses_nothing(
+    serve, publish, topics_socket, started
+):
+    alive, doomed = serve(), serve()
+    got = []
+    async with topics_socket(alive) as kept, topics_socket(doomed) as lost:
+        await subscribe(kept, TOPICS)
+        await subscribe(lost, TOPICS)
+        feed = publish(topics=20, rate=1500, count=6000)
+        reading = asyncio.create_task(collect(kept, got, 6.0))
+        await asyncio.sleep(2.5)
+        started[1].kill()
+        statistics = await feed.statistics()
+        await reading
+    assert statistics["published"] == 6000
+    assert all(numbers == list(range(1, 301)) for numbers in sequences(got).values())
+    assert len(got) == 6000
+
+
+def poll(authority, **request):
+    asked = urllib.request.Request(
+        f"http://{authority}/poll/",
+        json.dumps(request).encode(),
+        {"Content-Type": "application/json"},
+    )
+    with urllib.request.urlopen(asked) as response:
+        return json.loads(response.read())
+
+
+async def test_poll_that_moves_between_two_processes_loses_nothing_and_gets_nothing_twice(
+    serve, publish
+):
+    servers = [serve(), serve()]
+    topics = TOPICS[:5]
+    answer = await asyncio.to_thread(poll, servers[0], topics=topics)
+    # Somebody polls at the other one too: a process can vouch for what it subscribes to.
+    await asyncio.to_thread(poll, servers[1], topics=topics)
+    feed = publish(topics=5, rate=500, count=1000)
+    numbers, gaps, turn, empty = {}, [], 0, 0
+    while empty < 4:
+        turn += 1
+        answer = await asyncio.to_thread(
+            poll, servers[turn % 2], topics=topics, cursor=answer["cursor"], timeout=1
+        )
+        gaps += answer["gaps"]
+        empty = 0 if answer["messages"] or turn < 10 else empty + 1
+        for message in answer["messages"]:
+            numbers.setdefault(message["topic"], []).append(message["sequence"])
+    assert (await feed.statistics())["published"] == 1000
+    assert gaps == []
+    assert numbers == {topic: list(range(1, 201)) for topic in topics}
+
+
+async def test_poll_at_a_process_that_remembers_nothing_names_the_gap(serve, publish):
+    first = serve()
+    answer = await asyncio.to_thread(poll, first, topics=["t000000"])
+    second = serve(layer="inmemory")  # which cannot ask the first
+    moved = await asyncio.to_thread(
+        poll, second, topics=["t000000"], cursor=answer["cursor"], timeout=1
+    )
+    assert moved["gaps"] == ["t000000"]
+
+
+async def test_poll_without_topics_at_a_process_that_does_not_know_them_asks_for_them(serve):
+    first, second = serve(), serve()
+    answer = await asyncio.to_thread(poll, first, topics=["t000000"])
+    with pytest.raises(urllib.error.HTTPError, match="409"):
+        await asyncio.to_thread(poll, second, cursor=answer["cursor"], timeout=0)
+    again = await asyncio.to_thread(poll, first, cursor=answer["cursor"], timeout=0)
+    assert (again["messages"], again["gaps"]) == ([], [])
+
+
+async def test_socket_survives_a_million_topics_and_nonsense_on_a_real_server(serve, topics_socket):
+    async with topics_socket(serve()) as socket:
+        for request, complaint in (
+            (json.dumps({"subscribe": ["a"] * 1_000_000, "id": 9}), "1000000 topics"),
+            ("{", "not JSON"),
+            (json.dumps({"subscribe": ["no such name!"]}), "is not a topic"),
+        ):
+            await socket.send(request)
+            assert complaint in json.loads(await socket.recv())["error"]
+        await subscribe(socket, ["good"])
+
+
+async def test_feed_published_inside_the_server_reaches_its_sockets(serve, topics_socket):
+    authority = serve(layer="inmemory")
+    got = []
+
+    def post(body):
+        asked = urllib.request.Request(f"http://{authority}/publish/", json.dumps(body).encode())
+        with urllib.request.urlopen(asked) as response:
+            return json.loads(response.read())
+
+    async with topics_socket(authority) as socket:
+        await subscribe(socket, TOPICS)
+        statistics, _ = await asyncio.gather(
+            asyncio.to_thread(post, {"topics": 20, "count": 200, "rate": 200}),
+            collect(socket, got, 3.0),
+        )
+    assert statistics["published"] == len(got) == 200
+    with pytest.raises(urllib.error.HTTPError, match="400"):
+        await asyncio.to_thread(post, {"topics": 0})
