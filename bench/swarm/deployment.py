@@ -10,7 +10,7 @@ from bench.swarm import image, stack
 from bench.swarm.engine import Engine, EngineFailed, engine
 from bench.variants import Variant
 
-START_S = 60.0  # for containers that start all at once on a busy machine
+START_S = 120.0  # for containers that start all at once on a busy machine
 
 
 @contextmanager

@@ -79,6 +79,7 @@ def engine_command(folder: Path, cgroup: str) -> tuple[str, ...]:
 def keep(folder: Path) -> None:
     """Run an engine in ``folder`` until told to stop."""
     _adopt_orphans()
+    owner = os.getppid()
     before = host.read()
     folders = [path for path in _FIXED_FOLDERS if not path.exists()]
     cgroup = folder.name
@@ -93,6 +94,8 @@ def keep(folder: Path) -> None:
         host.restore(before, frozenset((BRIDGE,)))
         left = host.differences(before, host.read())
         (folder / DIFFERENCES).write_text("".join(f"{line}\n" for line in left))
+        if os.getppid() != owner:  # nobody is left to read it
+            shutil.rmtree(folder)
 
 
 def _adopt_orphans() -> None:

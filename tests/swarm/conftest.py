@@ -1,11 +1,14 @@
 """What is tested of containers: without an engine always, with one by ``make swarm-test``."""
 
 import re
+import tempfile
+from pathlib import Path
 
 import pytest
 import yaml
 
 from bench.environment import ROOT
+from bench.swarm import host
 
 
 def pytest_collection_modifyitems(config, items):
@@ -15,6 +18,15 @@ def pytest_collection_modifyitems(config, items):
     live = [item for item in items if item.get_closest_marker("swarm")]
     items[:] = [item for item in items if item not in live]
     config.hook.pytest_deselected(items=live)
+
+
+@pytest.fixture(scope="module")
+def untouched():
+    """The machine, which must be as it was when all engines have ended."""
+    before = host.read()
+    yield before
+    assert host.differences(before, host.read()) == []
+    assert not list(Path(tempfile.gettempdir()).glob("channels-swarm-*"))
 
 
 @pytest.fixture(scope="session")
