@@ -13,7 +13,7 @@ import tempfile
 import threading
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LOCUST_FILES = {"http": "locustfiles/http.py", "websocket": "locustfiles/websocket.py"}
 START_S = 20.0  # for the interpreter and Locust to start and end on a busy machine
 LOG_TAIL_LINES = 20
+_RT_RUNTIME = Path("/proc/sys/kernel/sched_rt_runtime_us")
 BAD_INPUT = 2  # the driver's exit code for it
 
 # (test, mode) -> the locust file and its user class
@@ -138,6 +139,7 @@ class Generator:
         self._spec = spec
         self._folder = folder
         self._late = threading.Event()
+        self.ordinary_because: str | None = None  # why it has no real-time priority
 
     @property
     def pid(self) -> int:
@@ -175,7 +177,8 @@ class Generator:
         if not path.exists():
             raise LoadFailed("the generator wrote no result", self.log_tail())
         try:
-            return load_from(json.loads(path.read_text()))
+            measured = load_from(json.loads(path.read_text()))
+            return with_priority(measured, self.ordinary_because)
         except (ValueError, TypeError, KeyError) as error:
             raise LoadFailed(
                 f"the generator's result is not one: {error}", self.log_tail()
@@ -206,6 +209,7 @@ def running(spec: LoadSpec, *, cpus: Collection[int] | None = None) -> Iterator[
                 start_new_session=True,
             )
         generator = Generator(process, spec, folder)
+        generator.ordinary_because = raise_priority(process.pid, cpus)
         watchdog = threading.Timer(spec.limit_s, generator._kill, kwargs={"late": True})
         watchdog.start()
         try:
@@ -214,6 +218,36 @@ def running(spec: LoadSpec, *, cpus: Collection[int] | None = None) -> Iterator[
             watchdog.cancel()
             generator._kill(late=False)
             process.wait()
+
+
+def raise_priority(pid: int, cpus: Collection[int] | None) -> str | None:
+    """Let ``pid`` run before everybody else on its processors; return why not, if not.
+
+    A generator that waits for its turn sends late, and lateness is what it is there to measure.
+    Round robin, so that two of them take turns. It cannot take the machine with it: it is given
+    the priority only where it is kept to some of the processors, and where the kernel leaves the
+    others there a share of the time (``sched_rt_runtime_us``). Children and threads do not inherit
+    it, and the server is no child of it.
+    """
+    if not cpus or len(cpus) >= (os.cpu_count() or 1):
+        return "it has no processor of its own"
+    if int(_RT_RUNTIME.read_text()) < 0:
+        return "kernel.sched_rt_runtime_us is -1, so it could starve its processor"
+    try:
+        os.sched_setscheduler(pid, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
+    except ProcessLookupError:
+        return "it had ended at once"
+    except PermissionError:
+        return "not permitted: it takes root, CAP_SYS_NICE or ulimit -r"
+    return None
+
+
+def with_priority(measured: Load, ordinary_because: str | None) -> Load:
+    """Return ``measured`` with a note of the priority that the generator had."""
+    if ordinary_because is None:
+        return replace(measured, realtime=True)
+    said = f"the generator ran at ordinary priority: {ordinary_because}"
+    return replace(measured, realtime=False, warnings=(*measured.warnings, said))
 
 
 def pinned(arguments: tuple[str, ...], cpus: Collection[int] | None) -> tuple[str, ...]:

@@ -84,6 +84,7 @@ class Load:
     counters: dict[str, int] = field(default_factory=dict)  # WebSockets by what became of them:
     # good, incomplete, corrupt, out_of_order, failed
     connect_us: str | None = None  # WebSocket: the histogram of the times they took to open
+    realtime: bool | None = None  # whether the generator ran at real-time priority
     # A batch of sockets, or several one after another: "whole", and where they were timed apart
     # "opening", "sending" and "closing"; and what befell sockets, such as {"opening: refused": 2}.
     batches: int | None = None

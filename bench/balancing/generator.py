@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.load import ROOT, pinned
+from bench.load import ROOT, pinned, raise_priority
 from bench.tools.tool import Tool, Unreadable
 
 START_AND_DRAIN_S = 40.0
@@ -81,6 +81,8 @@ def running(
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+        # Every tool alike: a comparison at different priorities would compare those.
+        raise_priority(process.pid, cpus)
         generator = Generator(process, tool, folder, limit_s + START_AND_DRAIN_S)
         try:
             yield generator

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import sqrt
 from statistics import median
 
@@ -55,6 +56,19 @@ def delay_slope(latencies_s: Sequence[Sequence[float]], seconds: float) -> float
     if min(len(second), len(last)) < FEWEST_IN_QUARTER:
         return None
     return (median(last) - median(second)) / (seconds / 2)
+
+
+def grew_steadily(latencies_s: Sequence[Sequence[float]], seconds: float) -> bool:
+    """Return whether replies got later from each quarter to the next, as they do under overload.
+
+    A stall of something else comes once: its delay jumps up in one quarter, and drains in the
+    next. A rate that failed without growing steadily deserves another try.
+    """
+    slope = delay_slope(latencies_s, seconds)
+    if slope is None or min(map(len, latencies_s)) < FEWEST_IN_QUARTER:
+        return False
+    steps = [median(later) - median(earlier) for earlier, later in pairwise(latencies_s)]
+    return slope > 0 and min(steps) > slope * seconds / 4 / 2
 
 
 def holds(failed: int, slope: float | None) -> bool:

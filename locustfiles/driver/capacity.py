@@ -14,7 +14,7 @@ from typing import Any
 import gevent
 
 from .arrivals import constant
-from .bisection import Bracket, delay_slope, holds
+from .bisection import Bracket, delay_slope, grew_steadily, holds
 from .pacing import Client, ClosedLoop, OpenLoop
 from .record import Recorder, percentile_ms
 from .ticker import clock
@@ -36,6 +36,7 @@ class Tried:
     duration_s: float
     recorder: Recorder
     held: bool
+    doubtful: bool = False  # it failed in a way that may not be the server's
 
 
 class CapacityUser(DrivenUser):
@@ -117,6 +118,9 @@ class CapacityUser(DrivenUser):
                 break
             gevent.sleep(REST_S)
             tried.append(self._try(client, run, rate_rps, step_s))
+            if tried[-1].doubtful and clock() + REST_S + LEAD_S + step_s <= run.end:
+                gevent.sleep(REST_S)
+                tried.append(self._try(client, run, rate_rps, step_s))
             bracket = bracket.after(rate_rps, held=tried[-1].held)
         return bracket, tried
 
@@ -152,7 +156,8 @@ class CapacityUser(DrivenUser):
         replies_s = [latency for quarter in quarters for latency in quarter]
         seconds = recorder.last - start  # until the last reply: what was achieved, not offered
         self._note(start, seconds, replies_s, failed, rate_rps=rate_rps, held=held)
-        return Tried(rate_rps, step_s, recorder, held)
+        doubtful = not held and (failed > 0 or not grew_steadily(quarters, step_s))
+        return Tried(rate_rps, step_s, recorder, held, doubtful)
 
     def _note(
         self,

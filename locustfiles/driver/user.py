@@ -320,7 +320,7 @@ def _know_tests(parser: Any) -> None:
     """Make ``parser`` refuse a test that does not exist, which Locust does late and curtly."""
 
     def named(text: str) -> str:
-        names = [each.__name__ for each in _below(User) if not each.abstract]
+        names = {each.__name__ for each in _below(User) if not each.abstract}
         if text not in names:
             near = get_close_matches(text, names, cutoff=0.4) or sorted(names)
             raise argparse.ArgumentTypeError(f"no test {text!r}: did you mean {' or '.join(near)}?")
