@@ -304,9 +304,11 @@ def _held(wanted: Collection[int]) -> dict[int, str]:
 
 
 def _missing() -> dict[str, str]:
-    """Return the programs that some variant starts and that are not there, with the remedy."""
+    """Return the servers that some variant starts and that are not there, with the remedy."""
     path = f"{BIN}:{os.environ.get('PATH', os.defpath)}"
-    names = {name for variant in VARIANTS.values() for name in executables(variant)}
+    # A missing proxy stops only the variants that have it in front, and they say so.
+    direct = [variant for variant in VARIANTS.values() if variant.proxy == "direct"]
+    names = {name for variant in direct for name in executables(variant)}
     return {name: remedy(name) for name in sorted(names) if shutil.which(name, path=path) is None}
 
 

@@ -228,7 +228,8 @@ def stack_bin(variant: Variant) -> Path:
 
 
 def _search_path(variant: Variant, shell: Mapping[str, str]) -> str:
-    return f"{stack_bin(variant)}:{shell.get('PATH', os.defpath)}"
+    # Debian keeps proxies in /usr/sbin, which is on root's path alone.
+    return f"{stack_bin(variant)}:{shell.get('PATH', os.defpath)}:/usr/sbin"
 
 
 def _ready(variant: Variant, process: subprocess.Popen[bytes], start_s: float) -> Deployment:

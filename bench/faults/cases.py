@@ -16,7 +16,7 @@ from bench.faults.traffic import Seen, observed
 from bench.proxies import PROXIES
 from bench.supervise import Deployment
 
-BEFORE_S, AFTER_S = 1.0, 3.0
+BEFORE_S, AFTER_S = 0.5, 2.0
 DOWN_S = 2.0
 BACK_S = 30.0  # within which what was stopped must serve again, on a busy machine
 RELOADS = 3

@@ -9,7 +9,8 @@ from bench.environment import ROOT
 
 SCRIPT = ROOT / "bin" / "install-system-packages"
 TOOLS = ("sh", "grep", "cat", "tr", "env", "tee", "chmod", "rm", "mv")
-PROGRAMS = ("redis-server", "chromium", "wrk", "ab", "python3")
+PROXIES = ("nginx", "haproxy", "apache2")
+PROGRAMS = ("redis-server", *PROXIES, "chromium", "wrk", "ab", "python3")
 
 
 class Machine:

@@ -1,0 +1,153 @@
+"""What each proxy promises while something behind it breaks, four processes on four ports."""
+
+import contextlib
+import http.client
+import json
+import socket
+import statistics
+import time
+from collections import Counter
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+from bench.environment import MESSAGE_BYTES
+from bench.faults.cases import FAULTS, outcome
+from bench.faults.traffic import CLIENTS
+from bench.supervise import deployed
+from bench.variants import Variant
+
+pytestmark = pytest.mark.server
+PROXIES = ("nginx", "haproxy", "apache")
+PATIENCE_S = 30.0
+PROCESSES = 4
+SOCKETS = 64
+
+
+def behind(proxy, server, layer="none"):
+    return Variant(server, layer, processes=PROCESSES, proxy=proxy, sharing="ports")
+
+
+@pytest.fixture(scope="class", params=PROXIES)
+def sockets(request):
+    """A deployment that serves sockets, and names the process of each."""
+    with deployed(behind(request.param, "uvicorn", "ipc")) as running:
+        yield running
+
+
+@pytest.fixture(scope="class", params=PROXIES)
+def requests(request):
+    """A deployment whose processes serve one request at a time: nothing is hidden from a proxy."""
+    with deployed(behind(request.param, "gunicorn")) as running:
+        yield running
+
+
+def open_socket(deployment):
+    return connect(
+        f"{deployment.websocket_url}/ws/echo/",
+        origin=deployment.base_url,
+        compression=None,
+        proxy=None,
+        max_size=None,
+    )
+
+
+class TestSockets:
+    def test_64_sockets_are_spread_evenly_over_four_processes(self, sockets):
+        with contextlib.ExitStack() as stack:
+            opened = [stack.enter_context(open_socket(sockets)) for _ in range(SOCKETS)]
+            counts = Counter(one.response.headers["X-Server-Pid"] for one in opened)
+        assert len(counts) == PROCESSES
+        assert all(14 <= count <= 18 for count in counts.values()), counts
+
+    def test_message_above_the_limit_is_answered_with_1009(self, sockets):
+        with open_socket(sockets) as client:
+            # Its header alone: a message that is still on its way can cost the close frame.
+            client.socket.sendall(b"\x82\xff" + (MESSAGE_BYTES + 1).to_bytes(8) + b"mask")
+            with pytest.raises(ConnectionClosed) as closed:
+                client.recv(timeout=PATIENCE_S)
+            assert closed.value.rcvd.code == 1009
+
+    def test_reload_loses_no_request_and_no_socket(self, sockets):
+        found = outcome(sockets, FAULTS["reload"])
+        assert found.requests > 50
+        assert found.requests_lost == 0, found.results
+        assert (found.sockets, found.sockets_ended) == (32, {})
+        assert found.messages_wrong == 0
+
+    def test_kill_of_a_process_loses_only_the_sockets_it_had(self, sockets):
+        found = outcome(sockets, FAULTS["kill"])
+        assert found.requests > 50
+        # The request that a process was killed over: Apache does not send it to another.
+        spared = CLIENTS if sockets.variant.proxy == "apache" else 0
+        assert found.requests_lost <= spared, found.results
+        assert found.sockets_lost == 0
+        assert 0 < found.sockets_inevitable < found.sockets / 2
+        assert found.messages_wrong == 0
+
+
+class TestRequests:
+    def test_kill_of_a_worker_of_gunicorn_loses_nothing_that_could_be_sent_again(self, requests):
+        found = outcome(requests, FAULTS["kill"])
+        assert found.requests > 50
+        spared = CLIENTS if requests.variant.proxy == "apache" else 0
+        assert found.requests_lost <= spared, found.results
+
+    def test_request_is_refused_at_once_while_every_process_is_down(self, requests):
+        found = outcome(requests, FAULTS["down"])
+        assert set(found.results) <= {"ok", "status 502", "status 503"}
+        assert found.requests_lost > 0
+        assert found.slowest_failure_ms < 5_000
+        status, _ = ask(requests, "/")
+        assert status == 200
+
+    def test_slow_clients_hold_up_nobody(self, requests):
+        """Three times as many as there are processes send a body, a byte at a time."""
+        host, _, port = requests.base_url.removeprefix("http://").partition(":")
+        head = b"POST /digest/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
+        with contextlib.ExitStack() as stack:
+            slow = [
+                stack.enter_context(socket.create_connection((host, int(port)), timeout=PATIENCE_S))
+                for _ in range(3 * PROCESSES)
+            ]
+            for client in slow:
+                client.sendall(head)
+            took_s = []
+            for _ in range(10):
+                for client in slow:
+                    client.sendall(b"x")
+                began_s = time.monotonic()
+                assert ask(requests, "/") == (200, b"OK")
+                took_s.append(time.monotonic() - began_s)
+                time.sleep(0.1)
+        assert statistics.median(took_s) < 1
+
+    def test_wsgi_application_finds_the_clients_address_in_one_header(self, requests):
+        """gunicorn leaves REMOTE_ADDR at the proxy's, and believes its X-Forwarded-Proto."""
+        lies = {
+            "X-Forwarded-For": "203.0.113.7",
+            "X_Forwarded_For": "203.0.113.8",
+            "X-Forwarded-Proto": "https",
+            "X_Forwarded_Proto": "https",
+        }
+        _, answer = ask(requests, "/healthz", lies)
+        assert json.loads(answer)["client"] == {
+            "address": "127.0.0.1",
+            "scheme": "http",
+            "forwarded_for": "127.0.0.2",
+        }
+
+
+def ask(deployment, path, headers=None):
+    connection = http.client.HTTPConnection(
+        deployment.base_url.removeprefix("http://"),
+        timeout=PATIENCE_S,
+        source_address=("127.0.0.2", 0),
+    )
+    try:
+        connection.request("GET", path, headers=headers or {})
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()
