@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from math import inf
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,12 @@ class Target:
 
     def measure(self, test: Workload, *, duration_s: float, warmup_s: float) -> Measurement:
         """Put the load of ``test`` on it; raise ``Failed`` if there is nothing to show for it."""
-        asked = spec(test, self.deployment.base_url, duration_s=duration_s, warmup_s=warmup_s)
+        # What hangs in the warm-up would be missing from the count.
+        warmup_s = 0.0 if test.hangs else warmup_s
+        path = test.path_on(self.deployment.variant)
+        asked = spec(
+            test, self.deployment.base_url, path=path, duration_s=duration_s, warmup_s=warmup_s
+        )
         try:
             with (
                 load.running(asked, cpus=self.pinned.generator) as generator,
@@ -83,31 +89,40 @@ class Target:
             raise Failed(str(refused), self.log_tail()) from refused
         # Where this Python lies is nobody's business.
         command = ("python", *load.command(asked, _RESULT_JSON)[1:])
-        return _judged(measured, sampler, self.pinned, command)
+        return _judged(measured, sampler, self.pinned, command, hangs=test.hangs)
 
 
-def spec(test: Workload, base_url: str, *, duration_s: float, warmup_s: float) -> LoadSpec:
-    """Return what the load driver shall do for ``test``."""
+def spec(
+    test: Workload, base_url: str, *, duration_s: float, warmup_s: float, path: str | None = None
+) -> LoadSpec:
+    """Return what the load driver shall do for ``test``; ``path`` stands in for the test's own."""
     return LoadSpec(
         test=_DRIVER_TESTS[test.transport, test.mode],
         mode=test.mode,
-        url=f"{base_url}{test.path}",
+        url=f"{base_url}{path or test.path}",
         connection=test.connection,
         rate_rps=test.rate_rps,
         concurrency=test.concurrency,
         duration_s=duration_s,
         warmup_s=warmup_s,
+        timeout_s=test.timeout_s,
     )
 
 
 def _judged(
-    measured: Load, sampler: sample.Sampler, pinned: Pinning, command: tuple[str, ...]
+    measured: Load,
+    sampler: sample.Sampler,
+    pinned: Pinning,
+    command: tuple[str, ...],
+    *,
+    hangs: bool,
 ) -> Measurement:
     """Cut what was sampled to the measured window, and ask every gate."""
     start_s = measured.started_monotonic_s
     if start_s is None:
         raise Failed("the generator does not say when its measurement began")
-    end_s = start_s + measured.elapsed_s
+    # The wait for requests that hang is no part of the test.
+    end_s = start_s + min(measured.elapsed_s, measured.duration_s if hangs else inf)
     try:
         server = sample.usage(
             sampler.snapshots, attrgetter("server"), start_s, end_s, sampler.pss_bytes
@@ -123,5 +138,6 @@ def _judged(
         machine,
         server_cores=pinned.server_cores,
         cores=psutil.cpu_count() or 1,
+        hangs=hangs,
     )
     return Measurement(measured, server, generator, machine, judged, command)

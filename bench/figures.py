@@ -28,6 +28,7 @@ class Figure:
     value: Callable[[Sample], float | None]
     headline: tuple[str, ...] = ()
     heading: str = ""  # of a column in the verdict table, unit included
+    test: str | None = None  # the only test it belongs to
 
     @property
     def has_ratio(self) -> bool:
@@ -65,11 +66,18 @@ def _lag_p99_ms(sample: Sample) -> float | None:
 
 def _rps(sample: Sample) -> float | None:
     load = sample.load
-    return load.ok / load.elapsed_s if load and load.elapsed_s > 0 else None
+    if not load or load.elapsed_s <= 0:
+        return None
+    # A request that hangs makes the driver wait at the end, when nothing is sent any more.
+    return load.ok / (min(load.elapsed_s, load.duration_s) if load.timeout else load.elapsed_s)
 
 
 def _held_rps(sample: Sample) -> float | None:
     return sample.load.held_rps if sample.load else None
+
+
+def _hung(sample: Sample) -> float | None:
+    return float(sample.load.timeout) if sample.load else None
 
 
 def _rps_per_cpu_s(sample: Sample) -> float | None:
@@ -120,6 +128,16 @@ FIGURES = {
         # In an open loop the rate is what was asked for, so it tells nobody apart.
         Figure("rps", "requests/s", "/s", "higher", _rps, ("closed",), "requests/s"),
         Figure(
+            "hung",
+            "clients without a reply at the end",
+            "",
+            "neither",
+            _hung,
+            ("closed",),
+            "hung clients",
+            test="minute",
+        ),
+        Figure(
             "held_rps",
             "highest rate held",
             "/s",
@@ -153,9 +171,13 @@ def values(sample: Sample) -> dict[str, float]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def headline(mode: str) -> tuple[Figure, ...]:
-    """Return the figures that stand in the verdict of a test with this ``mode`` of load."""
-    return tuple(figure for figure in FIGURES.values() if mode in figure.headline)
+def headline(mode: str, test: str | None = None) -> tuple[Figure, ...]:
+    """Return the figures that stand in the verdict of ``test`` with this ``mode`` of load."""
+    return tuple(
+        figure
+        for figure in FIGURES.values()
+        if mode in figure.headline and figure.test in (None, test)
+    )
 
 
 def number(value: float | None) -> str:

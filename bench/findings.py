@@ -14,7 +14,8 @@ Tone = Literal["better", "worse", "same", "unknown"]
 MISSING = "–"
 # What it means to have missed an advisory gate.
 _ADVISORY = {
-    "capacity": "the server did not use the processor it was given, so this is no capacity"
+    "capacity": "the server did not use the processor it was given, so this is no capacity",
+    "failures": "requests failed or never got a reply; the rate is of those that did",
 }
 
 
@@ -85,6 +86,8 @@ def title(test: str) -> str:
     ask = f"{verb} {workload.path}"
     if workload.mode == "open":
         return f"{ask} at {workload.rate_rps:.0f}/s"
+    if workload.over_layer:
+        return f"GET over the layer, {workload.concurrency} clients"
     if workload.mode == "closed":
         return f"{ask}, {workload.concurrency} clients"
     return f"{ask}, highest rate"

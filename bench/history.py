@@ -1,10 +1,12 @@
 """The two charts of the Channels load test of 2016-09-06, drawn again with today's figures in them.
 
 Its figures are grey, today's have the colour of their variant. In 2016 every request crossed the
-channel layer, so today's relayed requests stand beside the plain ones.
+channel layer, so today's relayed requests stand beside the plain ones: they are the fair partner.
+Where the campaign ran the software of 2016 as well, on the same machine in the same hour, that
+stands between the two.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import altair as alt
 
@@ -13,9 +15,17 @@ from bench.cells import SERIES_BUCKET_S, Cell
 from bench.reference import SETUPS_2016, STUDY_2016, latency_2016, series_2016
 from bench.summary import Summary
 from bench.theme import THEN, WIDTH, Drawing, Rows, colours, inline, panel, stacked
+from bench.workloads import WORKLOADS
 
 PERCENTILES_2016 = {50: "p50_ms", 90: "p90_ms", 95: "p95_ms", 99: "p99_ms"}
-_SERIES = ("2016", "today", "today, relayed")
+# How each set is drawn: the opacity of its bars, the dashes of its lines.
+OF_2016 = {
+    "channels017": "2016's software, here",
+    "channels1": "2016's last releases, here",
+}
+_OLD_COLOURS = {"channels017": "#8a5a2b", "channels1": "#c79a4b"}
+_SERIES = ("2016", *OF_2016.values(), "today", "today, relayed")
+_RELAYED = {"relay", "minute"}
 _MINUTE_S = 60
 
 
@@ -33,11 +43,23 @@ def latency_then_and_now(summary: Summary) -> Drawing | None:
     return Drawing(
         "latency-2016",
         "Latency at 300 requests/s in ms, 2016 and today",
-        f"Grey: {STUDY_2016} (no bars were published for IPC). Full colour: today, GET /. Pale: "
-        "today, relayed through the channel layer, as every request was in 2016. Machines and "
-        "versions differ.",
+        f"Grey: {STUDY_2016} (no bars were published for IPC).{_old_note(summary)} Full colour: "
+        "today, GET /. Pale: today, relayed through the channel layer, as every request was in "
+        "2016. The machines of 2016 and of today differ.",
         stacked(panels),
         reserve_px=40,
+    )
+
+
+def _old_note(summary: Summary) -> str:
+    """Say what the brown marks are, where there are any."""
+    names = {"channels017": "Dark brown: the same versions", "channels1": "light brown: their last"}
+    stacks = {row.get("stack") for row in summary.campaign.arms.values()}
+    found = ", ".join(text for stack, text in names.items() if stack in stacks)
+    return (
+        f" {found[0].upper()}{found[1:]} releases, on this machine in the same hour."
+        if found
+        else ""
     )
 
 
@@ -70,14 +92,22 @@ def _latency_then() -> Rows:
 
 
 def _latency_now(summary: Summary) -> Iterator[dict[str, object]]:
-    shades = {"latency": ("today", 1.0), "relay_latency": ("today, relayed", 0.5)}
+    palette = colours(summary.campaign)
     for setup in SETUPS_2016:
-        for test, (series, opacity) in shades.items():
-            cell = summary.cell(setup.variant, test)
+        now = palette.get(setup.variant, THEN)
+        sets = [
+            *(
+                (f"{stack}-{setup.variant}", "latency", OF_2016[stack], colour, 1.0)
+                for stack, colour in _OLD_COLOURS.items()
+            ),
+            (setup.variant, "latency", "today", now, 1.0),
+            (setup.variant, "relay_latency", "today, relayed", now, 0.5),
+        ]
+        for arm, test, series, colour, opacity in sets:
+            cell = summary.cell(arm, test)
             for percentile, figure in PERCENTILES_2016.items():
                 value = cell.median(figure) if cell else None
                 if value is not None:
-                    colour = colours(summary.campaign)[setup.variant]
                     yield _bar(setup.variant, percentile, series, value, colour, opacity)
 
 
@@ -122,10 +152,23 @@ def throughput_then_and_now(summary: Summary) -> Drawing | None:
     return Drawing(
         "throughput-2016",
         "Requests per 5 s from ten clients, 2016 and today",
-        f"Grey: {STUDY_2016}, read off its chart. Colour: today, the median over the rounds; "
-        "dashed: relayed through the channel layer, as every request was in 2016; a level where "
-        "the run was shorter than ten seconds. Machines and versions differ.",
+        f"Grey: {STUDY_2016}, read off its chart.{_old_note(summary)} Colour: today, the median "
+        "over the rounds; dashed: relayed through the channel layer, as every request was in 2016; "
+        "a level where the run was shorter than ten seconds. The machines of 2016 and of today "
+        f"differ.{_hung_note(summary)}",
         chart.properties(width=WIDTH, height=340),
+    )
+
+
+def _hung_note(summary: Summary) -> str:
+    """Say where clients were left without a reply: those are missing from a line of replies."""
+    hung = [
+        f"{cell.arm}, {cell.median('hung'):.0f} of {WORKLOADS['minute'].concurrency}"
+        for cell in summary.lines("minute")
+        if cell.median("hung")
+    ]
+    return (
+        f" Clients left without a reply when the run was over: {'; '.join(hung)}." if hung else ""
     )
 
 
@@ -143,17 +186,41 @@ def _throughput_then() -> Rows:
 
 
 def _throughput_now(summary: Summary) -> Iterator[dict[str, object]]:
-    dashes = {"throughput": ([1, 0], ""), "relay": ([6, 4], ", relayed")}
-    for test, (dash, suffix) in dashes.items():
-        for cell in summary.lines(test):
-            for end_s, requests in _per_5s(cell):
-                yield {
-                    "line": f"{cell.arm}{suffix}",
-                    "end_s": end_s,
-                    "requests": requests,
-                    "colour": colours(summary.campaign)[cell.arm],
-                    "dash": dash,
-                }
+    for cell in _drawn(summary):
+        stack = str(summary.campaign.arms[cell.arm].get("stack", "today"))
+        layer = summary.campaign.arms[cell.arm].get("layer", "none")
+        relayed = stack == "today" and cell.test in _RELAYED and layer != "none"
+        for end_s, requests in _per_5s(cell):
+            yield {
+                "line": f"{cell.arm}{', relayed' * relayed}",
+                "end_s": end_s,
+                "requests": requests,
+                "colour": _OLD_COLOURS.get(stack) or colours(summary.campaign)[cell.arm],
+                "dash": [6, 4] if relayed else [1, 0],
+            }
+
+
+def _drawn(summary: Summary) -> Iterator[Cell]:
+    """Yield a cell for each line; the test of a whole minute takes the place of shorter ones."""
+    minute = {cell.arm: cell for cell in summary.lines("minute")}
+    yield from (cell for cell in summary.lines("throughput") if not _covered(cell, minute, summary))
+    yield from (cell for cell in summary.lines("relay") if cell.arm not in minute)
+    yield from (
+        cell
+        for arm, cell in minute.items()
+        if not summary.cell(arm, "throughput")
+        or _covered(cell, minute, summary)
+        or _crosses(arm, summary)
+    )
+
+
+def _covered(cell: Cell, minute: Mapping[str, Cell], summary: Summary) -> bool:
+    """Whether the test of a minute asks for the same as ``cell`` did: on the software of 2016."""
+    return cell.arm in minute and summary.campaign.arms[cell.arm].get("stack") in OF_2016
+
+
+def _crosses(arm: str, summary: Summary) -> bool:
+    return summary.campaign.arms[arm].get("layer", "none") != "none"
 
 
 def _per_5s(cell: Cell) -> list[tuple[float, float]]:

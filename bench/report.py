@@ -8,13 +8,13 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from bench import reference
+from bench import reference, then
 from bench.cells import Cell
 from bench.charts import charts
 from bench.conclusions import brackets, caution, conclusions, standing, twin
 from bench.figures import FIGURES, quantity
 from bench.findings import MISSING, lost, sections, title
-from bench.history import PERCENTILES_2016
+from bench.history import OF_2016, PERCENTILES_2016
 from bench.results import read_results
 from bench.summary import Summary
 from bench.theme import DARK, FONT, LIGHT, Drawing, colours, config, library, png, svg
@@ -72,6 +72,7 @@ class ThenAndNow:
     setup: str
     percentile: str
     then: str
+    here: str  # the software of 2016 on this machine
     now: str
     relayed: str
 
@@ -128,6 +129,7 @@ def _content(summary: Summary, drawings: tuple[Drawing, ...]) -> dict[str, Any]:
         "colours": colours(summary.campaign),
         "reference": reference,
         "then_and_now": tuple(_then_and_now(summary)),
+        "side_by_side": then.sentences(summary),
         "throughput_2016": reference.throughput_2016(),
     }
 
@@ -162,16 +164,23 @@ def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
 
 
 def _then_and_now(summary: Summary) -> Iterator[ThenAndNow]:
-    then = {(bar.variant, bar.percentile): bar.latency_ms for bar in reference.latency_2016()}
+    published = {(bar.variant, bar.percentile): bar.latency_ms for bar in reference.latency_2016()}
     for setup in reference.SETUPS_2016:
         for percentile, figure in PERCENTILES_2016.items():
             yield ThenAndNow(
                 setup.published_as,
                 f"{percentile} %",
-                quantity(then.get((setup.variant, percentile)), "ms"),
+                quantity(published.get((setup.variant, percentile)), "ms"),
+                _here(summary, setup.variant, figure),
                 _today(summary.cell(setup.variant, "latency"), figure),
                 _today(summary.cell(setup.variant, "relay_latency"), figure),
             )
+
+
+def _here(summary: Summary, variant: str, figure: str) -> str:
+    """Return what the software of 2016 does here: its own versions, else their last releases."""
+    cells = (summary.cell(f"{stack}-{variant}", "latency") for stack in OF_2016)
+    return next((_today(cell, figure) for cell in cells if cell and cell.valid), MISSING)
 
 
 def _today(cell: Cell | None, figure: str) -> str:

@@ -127,7 +127,7 @@ class Summary:
     def verdicts(self, test: str) -> tuple[Figure, ...]:
         """Return the figures that stand in the verdict of ``test``."""
         modes = {cell.mode for cell in self.cells if cell.test == test and cell.mode}
-        return tuple(figure for mode in sorted(modes) for figure in headline(mode))
+        return tuple(figure for mode in sorted(modes) for figure in headline(mode, test))
 
     @property
     def alarms(self) -> tuple[Ratio, ...]:

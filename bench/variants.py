@@ -210,6 +210,11 @@ class Variant:
         return self.stack == "today" and LAYERS[self.layer].crosses_processes
 
     @property
+    def loses_requests(self) -> bool:
+        """Whether requests of several clients get lost for good: docs/2016-stack.md shows how."""
+        return (self.stack, self.layer) == ("channels017", "ipc")
+
+    @property
     def settings(self) -> str:
         """The settings module, as the project of its stack calls it."""
         module = LAYERS[self.layer].settings

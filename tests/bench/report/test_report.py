@@ -76,7 +76,7 @@ def test_readme_tables_have_the_same_number_of_cells_in_every_row(text):
 
 def test_readme_sets_2016_beside_today_with_a_gap_for_ipc(full, text):
     p99 = full.summary.cell("daphne-redis", "latency").median("p99_ms")
-    assert f"| daphne 0.14.3 + asgi_redis 0.14.0 | 99 % | 118 ms | {p99:.2f} ms |" in text
+    assert f"| daphne 0.14.3 + asgi_redis 0.14.0 | 99 % | 118 ms | – | {p99:.2f} ms |" in text
     assert "| daphne 0.14.3 + asgi_ipc 1.1.0 | 99 % | – |" in text
     assert "context and not a comparison of equals" in text
 
