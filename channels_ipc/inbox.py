@@ -53,7 +53,7 @@ class Inbox:
         dropped: Tally,
     ) -> None:
         self.lock = Lock()
-        self.mailbox = Mailbox(directory, limits.capacity)
+        self.mailbox = Mailbox(directory, limits.capacity, malformed)
         self.node = self.mailbox.node
         self.queues: dict[str, Queue] = {}
         self.memberships = Memberships()
@@ -207,20 +207,14 @@ class Inbox:
     def pump(self) -> list[Waiter]:
         """Take what waits in the mailbox; return the coroutines to wake."""
         with self.lock:
-            waiters = self._accept_all(self._frames())
+            waiters = self._accept_all(self.mailbox.read())
         if self.expired or self.sweep_at <= monotonic():
             self.settle()
         return waiters
 
     def catch_up(self) -> list[Waiter]:
         """The same before a message of this process, which is younger. The lock is held."""
-        return self._accept_all(self._frames()) if self.mailbox.depth() else []
-
-    def _frames(self) -> list[wire.Frame]:
-        frames, skipped = self.mailbox.read()
-        if skipped:
-            self.malformed.add(skipped, "bytes in a mailbox that are no frame")
-        return frames
+        return self._accept_all(self.mailbox.read()) if self.mailbox.depth() else []
 
     def _accept_all(self, frames: list[wire.Frame]) -> list[Waiter]:
         waiters: list[Waiter] = []
@@ -311,7 +305,7 @@ class Inbox:
         """As a callback of ``loop``: take what waits in the mailbox, and run who waits for it."""
         now = monotonic()
         with self.lock:
-            frames = self._frames()
+            frames = self.mailbox.read()
             taker = self._taker(frames[0], now, loop) if len(frames) == 1 else None
             waiters = self._accept_all(frames) if taker is None else []
         if self.expired or self.sweep_at <= now:
@@ -337,11 +331,8 @@ class Inbox:
             or deadline <= now
         ):
             return None
-        waiter = self.next_waiter(queue)
-        if waiter is not None and waiter.loop is not loop:
-            queue.waiters.appendleft(waiter)
-            return None
-        return waiter
+        waiter = queue.waiters[0]
+        return queue.waiters.popleft() if waiter.loop is loop and not waiter.done else None
 
     def _hand(self, taker: Waiter, frame: wire.Frame) -> None:
         try:

@@ -4,7 +4,7 @@ import asyncio
 
 from channels_ipc import wire
 from channels_ipc.inbox import Inbox
-from channels_ipc.messages import Message, Payload, open_payload
+from channels_ipc.messages import Message, Payload, unpack
 from channels_ipc.waiting import Waiter, wake
 
 
@@ -54,7 +54,7 @@ class LocalChannel:
     def open(self, payload: Payload) -> Message | None:
         """Return the message in ``payload``, ``None`` where there is none."""
         try:
-            return open_payload(payload)
+            return unpack(payload) if type(payload) is bytes else payload.copy()  # type: ignore[union-attr]
         except ValueError as error:
             self._inbox.malformed.add(1, f"a message to {self.name}: {error}")
         return None

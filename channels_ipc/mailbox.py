@@ -4,6 +4,7 @@ import errno
 import mmap
 import os
 import weakref
+from functools import partial
 from threading import Lock
 
 from channels_ipc import pipes, spool
@@ -12,6 +13,7 @@ from channels_ipc.errors import explained
 from channels_ipc.limits import Limits
 from channels_ipc.names import new_node
 from channels_ipc.status import SIZE, Status, StatusView
+from channels_ipc.tally import Tally
 from channels_ipc.wire import FRAME_LIMIT, SPOOLED, Frame, decode, encode, split
 
 READ_SIZE = 65_536
@@ -27,8 +29,9 @@ class Mailbox:
     and no process id is needed to know it.
     """
 
-    def __init__(self, directory: RuntimeDirectory, capacity: int) -> None:
+    def __init__(self, directory: RuntimeDirectory, capacity: int, malformed: Tally) -> None:
         self.node = new_node()
+        self._malformed = malformed
         self._directory = directory
         self._rest = b""
         partial = f"n/.new-{self.node}"
@@ -54,19 +57,21 @@ class Mailbox:
         """Return the number of bytes that wait."""
         return pipes.depth(self.fd)
 
-    def read(self) -> tuple[list[Frame], int]:
-        """Return the frames that wait, and the number of stretches that were none."""
+    def read(self) -> list[Frame]:
+        """Return the frames that wait."""
         try:
             data = os.read(self.fd, READ_SIZE)
         except BlockingIOError:
-            return [], 0
+            return []
         if not self._rest:  # as a rule: one frame, and nothing else
             found = decode(data)
             if found is not None and found[1] == len(data):
-                return [found[0]], 0
+                return [found[0]]
         drained = len(data) < READ_SIZE
         frames, self._rest, skipped = split(self._rest + data, drained=drained)
-        return frames, skipped
+        if skipped:
+            self._malformed.add(skipped, "bytes in a mailbox that are no frame")
+        return frames
 
     def payload_of(self, frame: Frame) -> bytes | None:
         """Return what the frame carries, ``None`` where its spool file is gone."""
@@ -115,6 +120,9 @@ class Peer:
         finally:
             os.close(page)
         self.full_until = self.status.full_until
+        # Sends a frame of at most ``FRAME_LIMIT`` bytes. ``BlockingIOError`` means that there is no
+        # room for it, ``BrokenPipeError`` that the process has died.
+        self.write = partial(os.write, self._fd)
 
     def post(
         self,
@@ -131,7 +139,7 @@ class Peer:
         """
         frame = encode(kind, generation, deadline, name, payload, extra)
         if len(frame) <= FRAME_LIMIT:
-            return self.write(frame)
+            return self._write(frame)
         return self._post_spooled(kind, generation, deadline, name, payload, extra)
 
     def _post_spooled(
@@ -155,16 +163,15 @@ class Peer:
         frame = encode(kind, generation, deadline, name, stored, extra, SPOOLED)
         sent = False
         try:
-            sent = self.write(frame)
+            sent = self._write(frame)
         finally:
             if not sent:
                 spool.discard(root, folder, stored)
         return sent
 
-    def write(self, frame: bytes) -> bool:
-        """Send a frame of at most ``FRAME_LIMIT`` bytes; ``False`` where there is no room."""
+    def _write(self, frame: bytes) -> bool:
         try:
-            os.write(self._fd, frame)
+            self.write(frame)
         except BlockingIOError:
             return False
         return True

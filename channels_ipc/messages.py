@@ -50,8 +50,3 @@ class Shared:
 
 
 Payload = bytes | Shared
-
-
-def open_payload(payload: Payload) -> Message:
-    """Return the receiver's own message; raise ``ValueError`` where there is none."""
-    return unpack(payload) if type(payload) is bytes else payload.copy()  # type: ignore[union-attr]

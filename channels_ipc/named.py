@@ -17,7 +17,7 @@ from channels_ipc import spool, wire
 from channels_ipc.directory import RuntimeDirectory
 from channels_ipc.fifo import RECORD_SIZE, Fifo
 from channels_ipc.limits import Limits
-from channels_ipc.messages import Message, Payload, open_payload
+from channels_ipc.messages import Message, unpack
 from channels_ipc.names import file_name
 from channels_ipc.parking import Parking
 from channels_ipc.tally import Tally
@@ -192,10 +192,10 @@ class NamedChannel:
             return None
         return self.open(payload)
 
-    def open(self, payload: Payload) -> Message | None:
+    def open(self, payload: bytes) -> Message | None:
         """Return the message in ``payload``, ``None`` where there is none."""
         try:
-            return open_payload(payload)
+            return unpack(payload)
         except ValueError as error:
             self._malformed.add(1, f"a message to {self.name}: {error}")
         return None

@@ -42,10 +42,12 @@ class RemoteChannel:
         if len(frame) > wire.FRAME_LIMIT:
             return self._post(wire.MESSAGE, payload, deadline, generation)
         try:
-            return peer.write(frame)
+            peer.write(frame)
+        except BlockingIOError:
+            return False
         except BrokenPipeError:
             self._peers.lose(self._node)
-            return True
+        return True
 
     def post_as_member(self, group: str, payload: bytes, deadline: float, generation: int) -> bool:
         """Send a group's message, unless the owner counts the channel among the group itself."""

@@ -35,7 +35,8 @@ class Waiter:
         if not self.done:
             self._asyncio_future_blocking = True
             yield self
-        return self.withdraw()
+        payload, self._payload = self._payload, None
+        return payload
 
     def resume(self) -> None:
         """Run the waiting task, now. Only for the loop's own thread, and never inside a task."""

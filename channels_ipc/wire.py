@@ -26,6 +26,7 @@ SPOOLED = 1  # flag: the payload is the name of the file that holds the payload
 
 MAGIC = b"\xc4IPC"
 END = b"\xc4END"
+_END_SIZE = len(END)
 _HEADER = Struct("<4sIBBIdHH")  # magic, size of the frame, kind, flags, generation, deadline, sizes
 HEADER_SIZE = _HEADER.size
 _pack_header = _HEADER.pack
@@ -56,7 +57,7 @@ def encode(
 ) -> bytes:
     """Return the frame as bytes."""
     name_size, extra_size = len(name), len(extra)
-    size = HEADER_SIZE + name_size + extra_size + len(payload) + len(END)
+    size = HEADER_SIZE + name_size + extra_size + len(payload) + _END_SIZE
     head = _pack_header(MAGIC, size, kind, flags, generation, deadline, name_size, extra_size)
     return head + name + extra + payload + END
 
@@ -74,7 +75,7 @@ def decode(data: bytes, start: int = 0) -> tuple[Frame, int] | None:
     )
     name_end = begin + name_size
     payload_start = name_end + extra_size
-    payload_end = start + size - len(END)
+    payload_end = start + size - _END_SIZE
     if magic != MAGIC or payload_start > payload_end or kind not in KINDS:
         return None
     if not data.startswith(END, payload_end):
