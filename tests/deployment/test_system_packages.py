@@ -10,7 +10,7 @@ from bench.environment import ROOT
 SCRIPT = ROOT / "bin" / "install-system-packages"
 TOOLS = ("sh", "grep", "cat", "tr", "env", "tee", "chmod", "rm", "mv")
 PROXIES = ("nginx", "haproxy", "apache2")
-PROGRAMS = ("redis-server", *PROXIES, "chromium", "wrk", "ab", "python3")
+PROGRAMS = ("redis-server", *PROXIES, "chromium", "wrk", "ab", "node", "go", "g++", "python3")
 
 
 class Machine:
@@ -75,7 +75,21 @@ def test_missing_packages_are_named_in_one_line_where_nobody_may_install(machine
 
 def test_missing_part_of_python_is_a_package_too(machine):
     machine.add("python3", "exit 1")
-    assert machine.install().stderr.endswith("apt-get install python3-venv\n")
+    assert machine.install().stderr.endswith("apt-get install python3-venv python3-dev\n")
+
+
+def test_headers_of_python_are_looked_for_by_themselves(machine):
+    machine.add("python3", 'case "$*" in *Python.h*) exit 1 ;; esac')
+    assert machine.install().stderr.endswith("apt-get install python3-dev\n")
+
+
+@pytest.mark.parametrize(("program", "package"), [("node", "nodejs"), ("go", "golang-go")])
+def test_toolchain_is_installed_only_where_the_machine_has_none_of_its_own(
+    machine, program, package
+):
+    assert package not in machine.install().stderr
+    machine.remove(program)
+    assert machine.install().stderr.endswith(f"apt-get install {package}\n")
 
 
 def test_missing_packages_are_installed_while_no_service_may_start(root):
