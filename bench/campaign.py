@@ -199,7 +199,8 @@ class Run:
             self._keep(sample)
             if attempt > 1:
                 self.pace.reran(begun_s)
-            if sample.valid or not self._affords_rerun(test):
+            # What hung is still in there: only a fresh deployment can be asked again.
+            if sample.valid or test.hangs or not self._affords_rerun(test):
                 break
         self._tell(self.plan.cell_s(test))
 

@@ -2,8 +2,7 @@
 
 import os
 import secrets
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,10 +19,10 @@ from bench.baselines.page import readme
 from bench.baselines.results import Cell, Results, write
 from bench.baselines.rounds import Plan
 from bench.baselines.rows import TABLES
+from bench.cli.run import interruptible, kept_to
 from bench.figures import number
 from bench.ledger import LOCAL, new_folder
 from bench.progress import duration
-from bench.provenance import Pinning
 from bench.theme import LIGHT, png, svg
 
 FAILED = 1
@@ -118,7 +117,7 @@ def taken(plan: Plan, folder: Path, started: datetime, console: Console) -> Resu
             hops=trips,
         )
 
-    with Progress(console=console) as progress, kept_to(pinned):
+    with Progress(console=console) as progress, kept_to(pinned), interruptible():
         told = teller(progress, plan)
 
         def keep(cell: Cell) -> None:
@@ -158,18 +157,6 @@ def line(cell: Cell) -> str:
     if cell.rps is None:
         return f"{cell.row} {cell.generator}: failed"
     return f"{cell.row} {cell.generator}: {number(cell.rps)}/s" + " (discarded)" * (not cell.valid)
-
-
-@contextmanager
-def kept_to(pinned: Pinning) -> Iterator[None]:
-    """Keep this process off the server's processors: it samples while the server is measured."""
-    allowed = os.sched_getaffinity(0)
-    if pinned.generator is not None:
-        os.sched_setaffinity(0, pinned.generator)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, allowed)
 
 
 def publish(results: Results, folder: Path) -> None:
