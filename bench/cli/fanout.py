@@ -132,7 +132,7 @@ def nameless(outcome: Outcome) -> Outcome:
 
 def line(one: Outcome) -> str:
     """Return what a person wants to see go by."""
-    if one.deliveries_per_server_cpu_s is None:
+    if one.deliveries_per_server_cpu_s is None or one.p95_ms is None:
         return f"{one.cell}: {'failed' if one.failure else 'done'}"
     return f"{one.cell}: {one.deliveries_per_server_cpu_s:,.0f}/CPU-s, p95 {one.p95_ms:g} ms"
 

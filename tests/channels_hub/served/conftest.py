@@ -95,9 +95,15 @@ def publish(start, environment):
             cwd=ROOT,
             stdout=subprocess.PIPE,
         )
+        processes.append(process)
         return Publishing(process)
 
-    return publish
+    processes = []
+    yield publish
+    for process in processes:
+        process.kill()
+        process.wait()
+        process.stdout.close()
 
 
 class Publishing:
