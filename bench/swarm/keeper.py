@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NoReturn
 
 import psutil
 
@@ -84,9 +85,8 @@ def keep(folder: Path) -> None:
     folders = [path for path in _FIXED_FOLDERS if not path.exists()]
     cgroup = folder.name
     try:
-        with _running(folder, cgroup):
-            while True:
-                signal.pause()
+        with _running(folder, cgroup) as started:
+            _reap(started)
     except Stop:
         pass
     finally:
@@ -105,7 +105,7 @@ def _adopt_orphans() -> None:
 
 
 @contextmanager
-def _running(folder: Path, cgroup: str) -> Iterator[None]:
+def _running(folder: Path, cgroup: str) -> Iterator[list[subprocess.Popen[bytes]]]:
     (folder / "daemon.json").write_text("{}")
     config = folder / "containerd.toml"
     config.write_text(_CONTAINERD.format(folder=folder, socket=_CONTAINERD_SOCKET))
@@ -114,11 +114,26 @@ def _running(folder: Path, cgroup: str) -> Iterator[None]:
         started.append(_start(("containerd", "--config", str(config), "--log-level", "warn")))
         _wait_for(folder / _CONTAINERD_SOCKET, started[0])
         started.append(_start(engine_command(folder, cgroup)))
-        yield
+        yield started
     finally:
         for process in reversed(started):
             _end(process)
         _end_orphans()
+
+
+def _reap(started: Sequence[subprocess.Popen[bytes]]) -> NoReturn:
+    """Wait for the orphans that end; raise ``RuntimeError`` when one of ``started`` does.
+
+    Otherwise they would be there for ever, and be counted as processes.
+    """
+    while True:
+        # Looked at and left: those of our own are waited for by their object.
+        ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+        assert ended, "it waits until there is one"
+        for process in started:
+            if process.pid == ended.si_pid:
+                raise RuntimeError(f"{process.args!r} ended with {process.wait()}")
+        os.waitpid(ended.si_pid, 0)
 
 
 def _start(command: tuple[str, ...]) -> subprocess.Popen[bytes]:

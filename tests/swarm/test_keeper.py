@@ -62,6 +62,9 @@ def test_keeper_told_to_stop_ends_all_and_says_what_is_left(folder, kept):
     names = [process.name() for process in below]
     # Two programs, and what each of them left behind has come to the keeper.
     assert names.count("sleep") == 2
+    orphan = next(process for process in below if process.name() == "sleep")
+    orphan.kill()
+    orphan.wait(10)  # a zombie would not go
     kept.send_signal(signal.SIGTERM)
     assert kept.wait(20) == 0
     assert not [process for process in below if process.is_running()]
@@ -74,6 +77,14 @@ def test_keeper_whose_engine_does_not_start_leaves_nothing(folder, kept):
     )
     assert kept.wait(30) != 0
     assert (folder / keeper.DIFFERENCES).exists()
+
+
+def test_keeper_ends_when_its_engine_does(folder, kept):
+    wait_until((folder / keeper.SOCKET).exists, folder.parent / "log")
+    below = psutil.Process(kept.pid).children()
+    next(process for process in below if process.name() == "dockerd").kill()
+    assert kept.wait(20) != 0
+    assert not [process for process in below if process.is_running()]
 
 
 def test_engine_keeps_to_its_folder_and_changes_no_firewall(tmp_path):
