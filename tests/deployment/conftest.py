@@ -1,10 +1,12 @@
 """Variants that really run, under the project's own supervisord, one after the other."""
 
+import os
 import shutil
 
 import pytest
 
-from bench.supervise import deployed
+from bench.environment import executables
+from bench.supervise import BIN, deployed, remedy
 from bench.variants import LAYERS, VARIANTS
 
 
@@ -22,8 +24,22 @@ def parameter(variant):
 TODAY = [parameter(variant) for variant in VARIANTS.values() if variant.stack == "today"]
 
 
+@pytest.fixture(scope="session")
+def installed():
+    """Skip, and say so, what needs a program of a variant that is not on this machine."""
+
+    def require(variant):
+        path = f"{BIN}:{os.environ['PATH']}:/usr/sbin"
+        for program in executables(variant):
+            if shutil.which(program, path=path) is None:
+                pytest.skip(f"{program} is missing: {remedy(program)}")
+        return variant
+
+    return require
+
+
 @pytest.fixture(scope="module", params=TODAY)
-def deployment(request):
+def deployment(request, installed):
     """Each variant in turn, ready; all tests of a module see it before the next one starts."""
-    with deployed(request.param) as running:
+    with deployed(installed(request.param)) as running:
         yield running

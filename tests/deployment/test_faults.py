@@ -30,16 +30,16 @@ def behind(proxy, server, layer="none"):
 
 
 @pytest.fixture(scope="class", params=PROXIES)
-def sockets(request):
+def sockets(request, installed):
     """A deployment that serves sockets, and names the process of each."""
-    with deployed(behind(request.param, "uvicorn", "ipc")) as running:
+    with deployed(installed(behind(request.param, "uvicorn", "ipc"))) as running:
         yield running
 
 
 @pytest.fixture(scope="class", params=PROXIES)
-def requests(request):
+def requests(request, installed):
     """A deployment whose processes serve one request at a time: nothing is hidden from a proxy."""
-    with deployed(behind(request.param, "gunicorn")) as running:
+    with deployed(installed(behind(request.param, "gunicorn"))) as running:
         yield running
 
 

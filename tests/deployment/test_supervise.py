@@ -11,6 +11,7 @@ import pytest
 
 from bench import ports, remains, supervise
 from bench.environment import ROOT
+from bench.proxies import PROXIES
 from bench.supervise import StartFailed, deployed, tree
 from bench.variants import Variant, resolve
 
@@ -82,9 +83,10 @@ def test_deployment_is_gone_after_its_runner_got(number, start):
     runner.stdout.close()
 
 
-def test_deployment_is_gone_after_its_supervisord_was_killed():
+@pytest.mark.parametrize("name", ["daphne-ipc", *(f"gunicorn-{one}-x4" for one in PROXIES)])
+def test_deployment_is_gone_after_its_supervisord_was_killed(name, installed):
     """Its programs have other process groups and no parent then: their token finds them."""
-    with deployed(resolve("daphne-ipc")) as deployment:
+    with deployed(installed(resolve(name))) as deployment:
         pids = tree(deployment.pid)
         os.kill(deployment.pid, signal.SIGKILL)
     assert not living(pids)
