@@ -136,7 +136,7 @@ async def test_client_that_never_reads_slows_nobody_and_costs_bounded_memory(
     pid = json.loads(urllib.request.urlopen(f"http://{authority}/healthz").read())["pid"]  # noqa: ASYNC210
     # It reads no further than its own small buffers, and tells the server nothing.
     async with (
-        topics_socket(authority, max_queue=1) as stuck,
+        topics_socket(authority, max_queue=1, close_timeout=0.2) as stuck,
         topics_socket(authority) as keen,
     ):
         await subscribe(stuck, TOPICS)

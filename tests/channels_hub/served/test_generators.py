@@ -1,0 +1,78 @@
+"""The two generators of a fan-out on one cell: they count the same."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import psutil
+from hdrh.histogram import HdrHistogram
+
+from bench.fanout.cells import Cell
+from bench.fanout.measure import expected_deliveries, per_topic
+from bench.variants import Variant
+
+ROOT = Path(__file__).parent.parent.parent.parent
+USERS, EACH, POOL = 20, 5, 20
+PATIENCE_S = 30.0
+
+
+def open_sockets(port):
+    return sum(
+        one.status == psutil.CONN_ESTABLISHED and one.laddr.port == port
+        for one in psutil.net_connections("tcp4")
+    )
+
+
+async def until_connected(port, sockets):
+    async with asyncio.timeout(PATIENCE_S):
+        while open_sockets(port) < sockets:  # noqa: ASYNC110 - another process's sockets
+            await asyncio.sleep(0.1)
+    await asyncio.sleep(1.0)  # to subscribe
+
+
+async def test_generators_agree_to_the_record_on_the_cell_that_both_run(serve, publish, tmp_path):
+    authority = serve()
+    port = int(authority.partition(":")[2])
+    spec = {"url": f"http://{authority}", "users": USERS, "subscriptions": EACH, "topics": POOL}
+    picows = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "bench.fanout.generator", json.dumps(spec)),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        cwd=ROOT,
+    )
+    path = tmp_path / "locust.json"
+    locust = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "locust", "-f", "locustfiles/fanout.py", "--headless"),
+        *("--host", f"http://{authority}", "-t", "12s", "--result-json", str(path)),
+        *("--connections", str(USERS), "--subscriptions", str(EACH), "--topics", str(POOL)),
+        *("--loglevel", "WARNING", "--only-summary"),
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+        cwd=ROOT,
+    )
+    try:
+        assert json.loads(await picows.stdout.readline())["users"] == USERS
+        await until_connected(port, 2 * USERS)
+        statistics = await publish(topics=POOL, rate=200, count=400).statistics()
+        cell = Cell("compare", Variant("uvicorn", "ipc"), USERS, EACH, POOL)
+        expected = expected_deliveries(cell, statistics["publishers"])
+        published = per_topic(cell, statistics["publishers"])
+        picows.stdin.write(json.dumps({"published": published}).encode() + b"\n")
+        told = json.loads(await picows.stdout.readline())
+        await asyncio.wait_for(locust.wait(), PATIENCE_S)
+    finally:
+        for process in (picows, locust):
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        picows._transport.close()
+    counted = json.loads(path.read_text())
+    assert statistics["published"] == 400
+    assert told["received"] == counted["counters"]["received"] == expected == 2000
+    assert told["missing"] == 0
+    for counters in (told, counted["counters"]):
+        wrong = ("lost", "duplicated", "reordered", "corrupt", "foreign")
+        assert [counters[name] for name in wrong] == [0] * 5
+    for payload in (told["latency_us"], counted["latency_us"]):
+        assert HdrHistogram.decode(payload.encode()).get_total_count() == expected
