@@ -32,7 +32,7 @@ _EXPLAINED = {
     "exceptions": "ab: the same failures once more, as the poll saw them",
     "connect": "no connection could be made",
     "read": "wrk: a connection ended, after a reply or within one; wrk does not tell which",
-    "no reply": "loadtest: refused, reset or timed out; loadtest does not tell which",
+    "error -1": "loadtest: refused, reset, timed out or a wrong status; it does not tell which",
 }
 
 
@@ -195,7 +195,8 @@ def _errors(study: Study, readings: Readings) -> Iterator[str]:
     )
     yield "## Errors\n"
     if not kinds:
-        yield "None: every reply came, and was the right one.\n"
+        counted = any(one.valid for one in readings.all)
+        yield ("None: every reply came." if counted else "Nothing was measured that counts.") + "\n"
     for kind in kinds:
         known = _EXPLAINED.get(kind) or _EXPLAINED.get(kind.partition(":")[0])
         yield f"- `{kind}`: {known or 'as the tool or the system calls it'}"

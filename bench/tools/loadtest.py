@@ -40,13 +40,13 @@ def parsed(text: str, _: Job) -> Outcome:
 
 
 def _kinds(text: str) -> dict[str, int]:
-    """Return errors by status. loadtest knows a failed connection only as -1, whatever failed."""
+    """Return errors by status. Most are -1 to it, whatever it was."""
     found: dict[str, int] = {}
     for line in text.splitlines():
         code, _, rest = line.strip().partition(":")
         words = rest.split()
         if words[1:] == ["errors"] and code.lstrip("-").isdigit():
-            kind = "no reply" if code == "-1" else f"status {code}"
+            kind = "error -1" if code == "-1" else f"status {code}"
             found[kind] = int(words[0])
     return found
 
@@ -60,7 +60,7 @@ LOADTEST = Tool(
     habits=(
         "prints whole milliseconds",
         "counts failures in its requests per second",
-        "does not tell a refused connection from a reset or a timeout",
+        "does not tell a refusal, a reset, a timeout and a wrong status apart",
         "is one process of JavaScript: often it is its processor that is the limit",
     ),
 )

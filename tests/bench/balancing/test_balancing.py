@@ -1,0 +1,258 @@
+"""The studies as data, the figures, the reasons, and the page."""
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from altair import VConcatChart
+
+from bench import reference
+from bench.balancing import kernel, published
+from bench.balancing.cells import (
+    ECHO_CELLS,
+    ECHO_COLUMNS,
+    HTTP_CELLS,
+    HTTP_COLUMNS,
+    EchoCell,
+    HttpCell,
+)
+from bench.balancing.chart import charts
+from bench.balancing.figures import FIGURES, Readings
+from bench.balancing.page import readme
+from bench.balancing.reading import Study, read, read_study, write, write_study
+from bench.balancing.remarks import remarks, rounding
+from bench.balancing.rounds import Plan
+from bench.errors import BadInput
+from bench.reference import Span
+from bench.tools import TOOLS
+
+CELL = HTTP_CELLS[0]
+ONE, NGINX = HTTP_COLUMNS[0], HTTP_COLUMNS[2]
+
+
+@pytest.fixture
+def study() -> Study:
+    return Study(
+        title="HTTP",
+        kind="http",
+        reference="HTTP balancing study",
+        started="2026-01-01T00:00:00+00:00",
+        finished="2026-01-01T01:00:00+00:00",
+        rounds=2,
+        columns={ONE.name: ONE.variant, NGINX.name: NGINX.variant},
+        cells=(CELL.name,),
+        tools=("locust", "ab"),
+        missing={"swarm": "there is no variant yet"},
+        server_cores=1,
+        generator_cores=1,
+        configurations={},
+        provenance={
+            "machine": {"cpu": "a processor", "kernel": "Linux"},
+            "versions": {"python": "3.11"},
+            "commit": "abc",
+        },
+    )
+
+
+def test_every_row_of_the_http_study_is_a_cell():
+    rows = {
+        (row.connections, row.requests, row.keepalive)
+        for row in reference.http_balancing()
+        if row.tool in TOOLS
+    }
+    cells = {(cell.clients, cell.requests, cell.keepalive) for cell in HTTP_CELLS if not cell.only}
+    assert cells == rows
+
+
+def test_every_row_of_the_websocket_study_is_a_cell():
+    rows = {
+        (int(row.requests_per_connection), row.connections)
+        for row in reference.websocket_balancing()
+        if row.requests_per_connection.isdigit()
+    }
+    assert {(cell.messages, cell.connections) for cell in ECHO_CELLS} == rows
+    detailed = {
+        (int(row.requests_per_connection), row.connections)
+        for row in reference.websocket_balancing()
+        if row.detailed and row.requests_per_connection.isdigit()
+    }
+    assert {(one.messages, one.connections) for one in ECHO_CELLS if one.detail} == detailed
+
+
+def test_every_column_but_swarm_has_its_published_figures():
+    assert published.rate(CELL, "ab", ONE) == Span(456, 456)
+    assert published.rate(CELL, "ab", NGINX) == Span(685, 685)
+    assert published.errors(CELL, "loadtest", HTTP_COLUMNS[1]) == Span(3, 3)
+    assert published.rate(CELL, "ab", HTTP_COLUMNS[4]) == "1150 and 1196"
+    assert published.rate(EchoCell(15, 400), "locust", ECHO_COLUMNS[0]) == Span(169, 169)
+    assert published.rate(EchoCell(15, 400, detail=True), "locust", ECHO_COLUMNS[2]) == Span(
+        420, 420
+    )
+    assert published.errors(EchoCell(15, 400), "locust", ECHO_COLUMNS[1]) == Span(3, 24)
+    assert published.connects(ECHO_COLUMNS[0]) == Span(124, 124)
+    assert published.resource("processes", ECHO_COLUMNS[0], echo=True) == Span(10, 10)
+    assert published.resource("processes", NGINX, echo=False) == Span(13, 13)
+
+
+def test_columns_are_variants_that_run_here():
+    assert all(column.is_available for column in (*HTTP_COLUMNS, *ECHO_COLUMNS))
+
+
+def test_ratio_of_published_figures_has_the_range_of_both():
+    assert published.ratio(Span(685, 685), Span(456, 456)) == "1.50x"
+    assert published.ratio(Span(400, 800), Span(400, 400)) == "1.00 to 2.00x"
+    assert published.ratio("many", Span(400, 400)) == ""
+
+
+def test_wrk_has_cells_of_its_own_and_takes_no_part_in_counted_ones():
+    plan = Plan(HTTP_COLUMNS, HTTP_CELLS, tuple(TOOLS.values()), 1, seed=1)
+    assert {tool.name for cell, tool in plan.pairs() if cell.only == "wrk"} == {"wrk"}
+    assert "wrk" not in {tool.name for cell, tool in plan.pairs() if not cell.only}
+
+
+def test_order_is_shuffled_by_round_and_the_same_for_a_seed():
+    plan = Plan(HTTP_COLUMNS, HTTP_CELLS, tuple(TOOLS.values()), 20, seed=1)
+    orders = [plan.order(round_) for round_ in range(1, 21)]
+    assert all(sorted(one, key=id) == sorted(HTTP_COLUMNS, key=id) for one in orders)
+    assert len({tuple(column.name for column in one) for one in orders}) > 5
+    assert plan.order(3) == replace(plan, rounds=3).order(3)
+    pairs = plan.order_on(1, ONE)
+    assert len(pairs) == len(set(pairs)) == len(plan.pairs())
+    cells = [cell for cell, _ in pairs]
+    changes = sum(one != other for one, other in pairwise(cells))
+    assert changes == len(HTTP_CELLS) - 1, "the tools of a cell stay together"
+
+
+def test_no_round_measures_nothing():
+    with pytest.raises(BadInput, match="--rounds 0"):
+        Plan(HTTP_COLUMNS, HTTP_CELLS, (), 0, seed=1)
+
+
+def test_reading_survives_its_file(reading, study, tmp_path):
+    one = reading(failed=2, errors={"reset": 2})
+    write(one, tmp_path)
+    assert read(tmp_path) == [one]
+    write_study(study, tmp_path)
+    assert read_study(tmp_path) == study
+    with pytest.raises(BadInput, match=r"no study\.json"):
+        read_study(tmp_path / "elsewhere")
+
+
+def test_rate_of_the_detailed_view_is_that_of_its_sending(reading):
+    phases_s = {"opening": 0.5, "sending": 0.25, "closing": 0.1, "whole": 0.85}
+    one = reading(ok=500, phases_s=phases_s, batches=2)
+    assert FIGURES["rps"].value(one) == 2000
+    assert FIGURES["connects"].value(one) == 32 * 2 / 0.5
+    assert FIGURES["closes"].value(one) == pytest.approx(32 * 2 / 0.1)
+    assert FIGURES["per_cpu_s"].value(one) == pytest.approx(500 / 0.9)
+
+
+def test_reading_that_misses_a_gate_does_not_count_and_a_second_try_does(reading):
+    first, second = reading(ok=10, foreign=True), reading(ok=1000, attempt=2)
+    readings = Readings((first, second))
+    assert readings.spread(CELL.name, "locust", ONE.name, "rps").median == 1000
+    assert readings.discarded() == [first]
+    assert Readings((first,)).spread(CELL.name, "locust", ONE.name, "rps") is None
+    assert "foreign CPU" in Readings((first,)).why_not(CELL.name, "locust", ONE.name)
+
+
+def test_ratio_is_taken_within_a_round(reading):
+    rounds = [
+        one
+        for number, slow, fast in ((1, 100, 200), (2, 1000, 3000))
+        for one in (
+            reading(ok=slow, round_=number),
+            reading(ok=fast, round_=number, column=NGINX.name),
+        )
+    ]
+    found = Readings(tuple(rounds)).ratio(CELL.name, "locust", (NGINX.name, ONE.name))
+    assert (found.spread.low, found.spread.high, found.interval) == (2, 3, None)
+
+
+@pytest.mark.parametrize(
+    ("slow", "said"),
+    [
+        ({"opened": 50}, "ab made 0.06"),
+        ({"generator_s": 0.97}, "ab used 97% of its own processor"),
+        ({"failed": 300}, "300 of 1,100 requests of ab failed"),
+        ({"mean_ms": 10.0}, "only 25% of the clients of ab"),
+        ({"server_s": 0.4}, "cost the server"),
+        ({"server_s": 0.72, "mean_ms": 40.0}, "Nothing that was measured tells why"),
+    ],
+)
+def test_tools_that_disagree_are_told_why(reading, study, slow, said):
+    fast = {"opened": 1000, "ok": 1000}
+    both = (
+        reading("locust", **fast),
+        reading("ab", **{"ok": 800, "opened": 800, "server_s": 0.72, "mean_ms": 40.0, **slow}),
+    )
+    (remark,) = remarks(study, Readings(both))
+    assert remark.startswith("one worker, 32 x 20000, close: ab 800, locust 1,000.")
+    assert said in remark
+
+
+def test_tools_that_differ_less_than_their_rounds_agree(reading, study):
+    both = [
+        reading(tool, ok=ok, round_=number)
+        for tool, oks in (("locust", (900, 1100)), ("ab", (800, 1000)))
+        for number, ok in enumerate(oks, 1)
+    ]
+    assert remarks(study, Readings(tuple(both))) == []
+
+
+def test_coarse_latencies_are_remarked_on(reading, study):
+    coarse = reading("ab", p50_ms=1.0, latency_step_ms=1.0)
+    (said,) = rounding(study, Readings((coarse, reading("locust", p50_ms=0.7))))
+    assert said.startswith("ab prints latencies in steps of 1 ms")
+
+
+def test_page_has_ratios_published_figures_errors_and_cores(reading, study):
+    readings = Readings(
+        (
+            reading(),
+            reading(column=NGINX.name, ok=900, failed=100, errors={"reset": 100}),
+            reading("ab", foreign=True),
+        )
+    )
+    page = readme(study, readings, (ONE, NGINX), (CELL,))
+    assert "**Cores: 1 for the server, 1 for the generator.**" in page
+    assert "| locust: **times one worker** | 1.00x | 0.90x |" in page
+    assert "| ab: published, times one worker | 1.00x | 1.50x |" in page
+    assert "100 reset of 1,000" in page
+    assert "- `reset`: the connection was cut off" in page
+    assert "- swarm: there is no variant yet" in page
+    assert "others were at work" in page
+
+
+def test_page_without_readings_claims_nothing(study):
+    page = readme(study, Readings(()), (ONE, NGINX), (CELL,))
+    assert "Nothing was measured that counts" in page
+    assert "every reply came" not in page
+
+
+def test_chart_shows_what_was_measured(reading, study):
+    drawings = charts(study, Readings((reading(),)), (ONE, NGINX), (CELL,))
+    assert [one.name for one in drawings] == ["rate", "per-cpu"]
+    assert isinstance(drawings[0].chart, VConcatChart)
+    assert "one worker, locust" in json.dumps(drawings[0].spec)
+    assert charts(study, Readings(()), (ONE,), (CELL,)) == []
+
+
+def test_kernels_counters_are_read_by_protocol():
+    text = "Tcp: ActiveOpens RetransSegs\nTcp: 12 3\nUdp: InDatagrams\nUdp: 7\n"
+    assert kernel.parsed(text) == {
+        "Tcp": {"ActiveOpens": 12, "RetransSegs": 3},
+        "Udp": {"InDatagrams": 7},
+    }
+
+
+def test_kernel_counts_connections():
+    before = kernel.tcp()
+    assert kernel.tcp().since(before).opened >= 0
+    assert kernel.Tcp(5, 2, 1).since(kernel.Tcp(3, 2, 0)) == kernel.Tcp(2, 0, 1)
+
+
+def test_cell_is_named_for_what_it_asks():
+    assert HttpCell(32, 20_000, keepalive=False).name == "32 x 20000, close"
+    assert EchoCell(15, 400, detail=True).name == "15 via 400, detailed"
