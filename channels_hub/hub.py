@@ -19,6 +19,10 @@ logger = logging.getLogger("channels_hub")
 GROUP = "topic."  # and the topic's name: the group of the hubs that want it
 HUBS = "hubs"  # the group of all hubs
 
+# The channel layer that hubs use where the settings have one of this name; the default one else.
+# One of its own gives a hub a capacity of its own.
+ALIAS = "hub"
+
 HISTORY_BYTES = 64 * 1024 * 1024
 LARGE_BLOCK_BYTES = 16 * 1024 * 1024
 
@@ -38,6 +42,11 @@ LONGEST_PERIOD_S = 0.1
 SERVED_AT_ONCE = 32
 
 _hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, "Hub"]] = WeakKeyDictionary()
+
+
+def hub_layer(alias: str = ALIAS) -> Any:
+    """Return the channel layer called ``alias``, the default one where there is none."""
+    return get_channel_layer(alias) or get_channel_layer()
 
 
 def counters() -> dict[str, int] | None:
@@ -93,12 +102,12 @@ class Hub:
         }
 
     @classmethod
-    async def current(cls, alias: str = "default") -> "Hub":
+    async def current(cls, alias: str = ALIAS) -> "Hub":
         """Return the running loop's hub over the layer called ``alias``; start it if need be."""
         hubs = _hubs.setdefault(asyncio.get_running_loop(), {})
         hub = hubs.get(alias)
         if hub is None or hub.closed:
-            hub = hubs[alias] = cls(get_channel_layer(alias))
+            hub = hubs[alias] = cls(hub_layer(alias))
         async with hub._joining:
             if not hub.channel:
                 await hub.start()
@@ -107,7 +116,9 @@ class Hub:
     async def start(self) -> None:
         """Take a channel and begin to receive. ``current`` does this."""
         keep_freed_memory()
-        channel = await self.layer.new_channel("hub")
+        # With the usual prefix: channels_redis reads one prefix of a process at a time, and waits
+        # there until something comes.
+        channel = await self.layer.new_channel()
         await self.layer.group_add(HUBS, channel)
         self.channel = channel
         for coroutine in (self._receive(), self._renew()):

@@ -47,7 +47,7 @@ class Publisher:
 
     async def start(self) -> None:
         """Find the hubs that are there. Without this, the first window waits for nobody."""
-        self._channel = await self.layer.new_channel("publisher")
+        self._channel = await self.layer.new_channel()
         self._answers = asyncio.get_running_loop().create_task(self._listen())
         await self._send_barrier()
         await asyncio.sleep(RETRY_S)

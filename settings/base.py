@@ -60,9 +60,9 @@ if DELIVERY not in DELIVERIES:
         f"TESTPROJECT_DELIVERY={DELIVERY!r} is not one of {', '.join(DELIVERIES)}"
     )
 
-# A hub's channel carries what a whole process is due, and the usual 100 messages are a few
-# milliseconds of that. For the layers that have a capacity; pub/sub's has none.
-CHANNEL_CAPACITY = {"hub.*": 8_192}
+# Hubs have a channel layer of their own, with the same backend: a hub's channel carries what a
+# whole process is due, and the usual 100 messages are a few milliseconds of that.
+HUB_CAPACITY = 8_192
 
 ROOT_URLCONF = "testproject.urls"
 ASGI_APPLICATION = "testproject.application.application"

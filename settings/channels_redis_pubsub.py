@@ -7,5 +7,10 @@ CHANNEL_LAYERS = {
     "default": {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
         "CONFIG": {"hosts": REDIS_HOSTS},
-    }
+    },
+    # This backend has no capacity: its queues grow.
+    "hub": {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": REDIS_HOSTS},
+    },
 }

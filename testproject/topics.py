@@ -16,7 +16,7 @@ from django.conf import settings
 
 from channels_hub.consumers import HubTopicsConsumer, TopicsConsumer
 from channels_hub.http import PollConsumer
-from channels_hub.hub import GROUP
+from channels_hub.hub import GROUP, hub_layer
 from channels_hub.outbox import Outbox
 from channels_hub.polling import PollSessions
 from channels_hub.recall import Recollection
@@ -117,7 +117,8 @@ class PublishConsumer(AsyncHttpConsumer):
     busy = asyncio.Lock()
 
     async def handle(self, body):
-        layer = get_channel_layer()
+        # In memory each layer is a world of its own: the feed goes where its subscribers are.
+        layer = hub_layer() if settings.DELIVERY == "hub" else get_channel_layer()
         if self.scope["method"] != "POST":
             await self.answer(405, {"error": "POST a feed"}, (b"Allow", b"POST"))
         elif not isinstance(layer, InMemoryChannelLayer):

@@ -162,17 +162,16 @@ async def test_message_that_no_hub_knows_is_logged_and_passed_over(
 @pytest.fixture
 async def busy_hub(layer):
     """Return a hub that takes its messages more slowly than they are published."""
-    receive = layer.receive
+    receive, hub = layer.receive, Hub(layer)
 
     async def receive_slowly(channel):
-        if channel.startswith("hub"):
+        if channel == hub.channel:
             for _ in range(10):
                 await asyncio.sleep(0)
         return await receive(channel)
 
     layer.receive = receive_slowly
     layer.capacity = 40
-    hub = Hub(layer)
     await hub.start()
     yield hub
     await hub.close()
