@@ -176,7 +176,7 @@ def _expanded(text: str, values: Mapping[str, str]) -> str:
 
 def _for_children(values: Mapping[str, str], path: str) -> str:
     """Return the ``environment`` option: what the programs need beyond their command lines."""
-    variables = {"PATH": f"{path}:%(ENV_PATH)s"}
+    variables = {"PATH": f"{path}:%(ENV_PATH)s:/usr/sbin"}  # Debian's place for proxies
     variables |= {name: values[name] for name in sorted(values) if not name.startswith("DEPLOY_")}
     lines = ",\n".join(f'    {name}="{value}"' for name, value in variables.items())
     return f"environment =\n{lines}\n"

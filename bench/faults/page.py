@@ -116,4 +116,6 @@ def how(rounds: Sequence[Outcome]) -> str:
 
 def worst(values: Sequence[float | None]) -> str:
     found = [value for value in values if value is not None]
-    return f"{max(found):,.3g}" if found else ""
+    if not found:
+        return ""
+    return f"{max(found):,.0f}" if max(found) >= 100 else f"{max(found):.3g}"
