@@ -36,10 +36,11 @@ def latency_then_and_now(summary: Summary) -> Drawing | None:
         return None
     rows = [*_latency_then(), *now]
     highest = max(float(str(row["latency_ms"])) for row in rows)
+    series = [one for one in _SERIES if any(row["series"] == one for row in rows)]
     panels = []
     for setup in SETUPS_2016:
         bars = [row for row in rows if row["variant"] == setup.variant]
-        panels.append(_bars(setup.variant, bars, highest, setup is SETUPS_2016[-1]))
+        panels.append(_bars(setup.variant, bars, series, highest, setup is SETUPS_2016[-1]))
     return Drawing(
         "latency-2016",
         "Latency at 300 requests/s in ms, 2016 and today",
@@ -53,22 +54,24 @@ def latency_then_and_now(summary: Summary) -> Drawing | None:
 
 def _old_note(summary: Summary) -> str:
     """Say what the brown marks are, where there are any."""
-    names = {"channels017": "Dark brown: the same versions", "channels1": "light brown: their last"}
+    names = {"channels017": "the same versions", "channels1": "the last releases of that software"}
+    shades = {"channels017": "Dark brown", "channels1": "Light brown"}
     stacks = {row.get("stack") for row in summary.campaign.arms.values()}
-    found = ", ".join(text for stack, text in names.items() if stack in stacks)
-    return (
-        f" {found[0].upper()}{found[1:]} releases, on this machine in the same hour."
-        if found
-        else ""
+    return "".join(
+        f" {shades[stack]}: {name}, on this machine in the same hour."
+        for stack, name in names.items()
+        if stack in stacks
     )
 
 
-def _bars(variant: str, rows: Rows, highest: float, last: bool) -> alt.LayerChart:
+def _bars(
+    variant: str, rows: Rows, series: list[str], highest: float, last: bool
+) -> alt.LayerChart:
     axis = alt.Axis(labelAngle=0, labels=last, title="percentile" if last else None)
     base = alt.Chart(inline(rows)).encode(
         x=alt.X("percentile:N", axis=axis, sort=None),
         xOffset=alt.XOffset(
-            "series:N", sort=_SERIES, scale=alt.Scale(domain=_SERIES, paddingInner=0.08)
+            "series:N", sort=series, scale=alt.Scale(domain=series, paddingInner=0.08)
         ),
         y=alt.Y(
             "latency_ms:Q",

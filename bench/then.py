@@ -70,12 +70,12 @@ def _setup(summary: Summary, setup: Setup, stack: str) -> Iterator[str]:
         partners = {"throughput": ("throughput", "the same request today")}
     else:
         partners = {
-            "throughput": ("relay", "a request relayed over the layer today, the fair partner"),
+            "throughput": ("relay", "a request relayed over the layer today (the fair partner)"),
         }
     for test, (now_test, name) in partners.items():
         yield from _compared(summary, arm, test, setup.variant, now_test, name)
     if setup.variant != "gunicorn":
-        plain = "a plain request today, which no layer touches"
+        plain = "a plain request today (which no layer touches)"
         yield from _compared(summary, arm, "throughput", setup.variant, "throughput", plain)
     yield from _latencies(summary, arm, setup.variant)
     yield from _hung(summary, arm, setup.variant)
@@ -89,7 +89,7 @@ def _published(summary: Summary, setup: Setup, stack: str) -> Iterator[str]:
     rate = cell.median("rps") if cell else None
     if rate is not None:
         yield (
-            f"{setup.variant}: published were {then} requests per 5 s; {OF_2016[stack]} answers "
+            f"{setup.variant}: published were {then} requests per 5 s; {OF_2016[stack]}, answers "
             f"{number(rate * SERIES_BUCKET_S)}."
         )
 
@@ -103,7 +103,7 @@ def _compared(
     if found is None:
         return
     end = ": no difference can be told" if found.undecided else ""
-    yield f"{today}: {name}, is answered {found.text} as often as {arm} answers{end}."
+    yield f"{today}: {name} is answered {found.text} as often as one of {arm}{end}."
 
 
 def _latencies(summary: Summary, arm: str, today: str) -> Iterator[str]:

@@ -1,0 +1,145 @@
+"""2016 as published, its software here, and today's: in words and in the two charts."""
+
+from dataclasses import replace
+
+import pytest
+
+from bench.charts import charts
+from bench.report import readme
+from bench.then import paired, sentences
+from bench.variants import HEADLINE, Variant, resolve
+from bench.workloads import WORKLOADS
+
+HUNG = 9
+SLOWER = 0.5  # what the software of 2016 answers, of what the canned arms do
+
+
+def with_2016(make, campaign, samples, stack="channels1"):
+    """Return the same campaign with an arm of ``stack`` for each, answering half as often."""
+    old = [replace(one, stack=stack) for one in HEADLINE]
+    arms = campaign.arms | {variant.name: variant.factors() for variant in old}
+    added = [
+        replace(one, arm=f"{stack}-{one.arm}", variant=f"{stack}-{one.arm}", load=half(one.load))
+        for one in samples
+        if one.arm in {variant.name for variant in HEADLINE}
+        and one.test in ("latency", "throughput")
+    ]
+    return replace(campaign, arms=arms), (*samples, *added)
+
+
+def half(load):
+    buckets = tuple(replace(one, ok=one.ok // 2) for one in load.buckets)
+    return replace(load, ok=int(load.ok * SLOWER), buckets=buckets)
+
+
+def minute(campaign, samples, arm):
+    """Return the throughput of ``arm`` as a run that left nine clients without a reply."""
+    campaign = replace(campaign, tests=(*campaign.tests, "minute"))
+    added = [
+        replace(one, test="minute", load=replace(one.load, timeout=HUNG))
+        for one in samples
+        if (one.arm, one.test) == (arm, "throughput")
+    ]
+    return campaign, (*samples, *added)
+
+
+@pytest.fixture(scope="module")
+def both(make, full):
+    campaign, samples = with_2016(make, full.campaign, full.samples)
+    return make.canned(*minute(campaign, samples, "channels1-daphne-ipc")).summary
+
+
+@pytest.fixture(scope="module")
+def drawn(both):
+    return {one.name: one for one in charts(both)}
+
+
+def rows(drawing, key):
+    """Return the rows of data in ``drawing`` that have ``key``."""
+    datasets = drawing.spec["datasets"].values()
+    return [row for dataset in datasets for row in dataset if key in row]
+
+
+def test_latency_chart_has_three_sets_of_bars(drawn):
+    bars = rows(drawn["latency-2016"], "percentile")
+    of_redis = {bar["series"] for bar in bars if bar["variant"] == "daphne-redis"}
+    assert of_redis == {"2016", "2016's last releases, here", "today", "today, relayed"}
+    colours = {bar["series"]: bar["colour"] for bar in bars if bar["variant"] == "daphne-redis"}
+    assert len({colours[one] for one in ("2016", "2016's last releases, here", "today")}) == 3
+
+
+def test_throughput_chart_names_the_hung_clients_beside_the_rate_of_the_others(drawn):
+    drawn = drawn["throughput-2016"]
+    lines = {row["line"] for row in rows(drawn, "end_s")}
+    assert lines >= {"gunicorn, 2016", "channels1-gunicorn", "gunicorn", "daphne-redis, relayed"}
+    assert "channels1-daphne-ipc, 9 of 10" in drawn.note
+
+
+def test_campaign_without_the_software_of_2016_says_nothing_of_it(full):
+    assert sentences(full.summary) == ()
+    assert "brown" not in {one.name: one for one in charts(full.summary)}["latency-2016"].note
+
+
+def test_fair_partner_of_2016_is_the_relayed_request_of_today(both):
+    said = [one for one in sentences(both) if one.startswith("daphne-redis:")]
+    fair = paired(
+        both.cell("daphne-redis", "relay"),
+        both.cell("channels1-daphne-redis", "throughput"),
+        "rps",
+        quick=False,
+    )
+    assert fair.interval is not None
+    assert any("the fair partner" in one and fair.text in one for one in said)
+    assert any("a plain request today (which no layer touches)" in one for one in said)
+
+
+def test_gunicorn_is_set_beside_itself(both):
+    (said,) = [one for one in sentences(both) if "the same request today" in one]
+    assert "2.00 times" in said
+
+
+def test_clients_that_hang_are_told_in_words(both):
+    (said,) = [one for one in sentences(both) if "for a minute" in one]
+    assert said.startswith("channels1-daphne-ipc")
+    assert "9 of 10 clients had no reply" in said
+
+
+def test_table_of_the_minute_has_the_hung_clients_in_its_verdict(both):
+    assert "hung" in {figure.name for figure in both.verdicts("minute")}
+    assert "hung" not in {figure.name for figure in both.verdicts("throughput")}
+    assert both.cell("channels1-daphne-ipc", "minute").median("hung") == HUNG
+
+
+def test_page_says_it_with_the_caveat(both):
+    text = readme(both, ())
+    assert "because in 2016 every request crossed the layer" in " ".join(text.split())
+    assert "the fair partner" in text
+
+
+def test_rate_of_a_run_that_hung_counts_the_time_it_was_asked_for(both):
+    cell = both.cell("channels1-daphne-ipc", "minute")
+    assert cell.median("rps") == pytest.approx(
+        both.cell("channels1-daphne-ipc", "throughput").median("rps"), rel=0.05
+    )
+
+
+@pytest.mark.parametrize(
+    ("test", "variant", "path"),
+    [
+        ("minute", "daphne-ipc", "/relay/"),
+        ("minute", "channels1-daphne-ipc", "/"),
+        ("minute", "channels017-daphne-ipc", "/"),
+        ("minute", "gunicorn", "/"),
+        ("throughput", "daphne-ipc", "/"),
+    ],
+)
+def test_minute_crosses_the_layer_wherever_there_is_one(test, variant, path):
+    assert WORKLOADS[test].runs_on(resolve(variant))
+    assert WORKLOADS[test].path_on(resolve(variant)) == path
+
+
+@pytest.mark.parametrize("test", ["latency", "throughput"])
+def test_deployment_that_loses_requests_is_only_asked_where_that_is_counted(test):
+    lossy = Variant("daphne", "ipc", stack="channels017")
+    assert not WORKLOADS[test].runs_on(lossy)
+    assert WORKLOADS["minute"].runs_on(lossy)
