@@ -7,11 +7,11 @@ and the sentence says what was asked, what came, and what should have come.
 import http.client
 from collections.abc import Callable, Iterator
 
-from bench.contract import replies, sockets
+from bench.contract import replies, sockets, topics
 from bench.variants import Variant
 
 Clause = Callable[[str, Variant], Iterator[str]]
-CLAUSES: tuple[Clause, ...] = (*replies.CLAUSES, *sockets.CLAUSES)
+CLAUSES: tuple[Clause, ...] = (*replies.CLAUSES, *sockets.CLAUSES, *topics.CLAUSES)
 OF_2016: tuple[Clause, ...] = (replies.identity, replies.hello, sockets.echo_one_by_one)
 
 

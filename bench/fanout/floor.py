@@ -41,20 +41,22 @@ def measure(
     sockets: int, frame_bytes: int, seconds: float, cpus: Sequence[int] | None = None
 ) -> Floor:
     """Write for ``seconds``; the writer runs on the first of ``cpus``, the reader on the last."""
-    listener = socket.create_server(("127.0.0.1", 0), backlog=sockets)
-    address = listener.getsockname()
-    reader = os.fork()
-    if reader == 0:
-        _read(address, sockets, cpus)
-    try:
-        if cpus:
-            os.sched_setaffinity(0, {cpus[0]})
-        accepted = [listener.accept()[0] for _ in range(sockets)]
-        return _write(accepted, frame_bytes, seconds)
-    finally:
-        for one in accepted:
-            one.close()
-        os.waitpid(reader, 0)
+    with socket.create_server(("127.0.0.1", 0), backlog=sockets) as listener:
+        reader = os.fork()
+        if reader == 0:
+            _read(listener.getsockname(), sockets, cpus)
+        accepted: list[socket.socket] = []
+        usable = os.sched_getaffinity(0)
+        try:
+            if cpus:
+                os.sched_setaffinity(0, {cpus[0]})
+            accepted += [listener.accept()[0] for _ in range(sockets)]
+            return _write(accepted, frame_bytes, seconds)
+        finally:
+            os.sched_setaffinity(0, usable)
+            for one in accepted:
+                one.close()
+            os.waitpid(reader, 0)
 
 
 def _write(accepted: list[socket.socket], frame_bytes: int, seconds: float) -> Floor:

@@ -51,7 +51,7 @@ def correct(variant):
         "/ws/room/a/": page("", "text/plain", 426),
     }
     if variant.interface == "wsgi":
-        return shared | {"/consumer/": reason, "/relay/": reason}
+        return shared | {"/consumer/": reason, "/relay/": reason, "/poll/": reason}
     relayed = {
         "/relay/healthz": page(json.dumps({"pid": WORKER_PID}), "application/json"),
         "/relay/render_name/": page("Hello, Grace!"),

@@ -1,0 +1,153 @@
+"""The campaign's own arithmetic: cells, sums, ratios, and the page that shows them."""
+
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+from bench.cli.fanout import fanout
+from bench.errors import BadInput
+from bench.fanout import chart, floor, results
+from bench.fanout.cells import QUESTIONS, Cell, cells, variant
+from bench.fanout.measure import Outcome, checks, described, expected_deliveries, per_topic
+from bench.fanout.page import readme
+from bench.fanout.spec import Spec
+from bench.records import Machine, Usage
+
+CELL = Cell("compare", variant("hub"), users=6, subscriptions=2, topics=4, publishers=2)
+PARTS = [
+    {"share": 0, "topics": 2, "published": 5},
+    {"share": 1, "topics": 2, "published": 4},
+]
+USAGE = Usage(1.0, 1.0, 1.0, None, None, 1)
+QUIET = Machine(4.0, 1.0, 0.0, 0.0)
+PROVENANCE = {
+    "commit": "abc",
+    "machine": {"cpu": "a CPU", "usable_processors": 2, "kernel": "Linux"},
+    "versions": {"python": "3.11"},
+}
+
+
+def outcome(number=1, cell=CELL, rate=1000.0, **more):
+    counts = dict.fromkeys(("lost", "missing", "duplicated", "reordered"), 0)
+    figures = {"deliveries_per_s": 10.0, "p50_ms": 1.0, "p95_ms": 2.0, "p99_ms": 3.0}
+    known = {**described(cell, number), "counts": counts, "bytes_per_s": 1e6, **figures, **more}
+    return Outcome(**known, deliveries_per_server_cpu_s=rate)
+
+
+def campaign(*outcomes, rounds=1):
+    floors = (floor.Floor(1000, 20_560, 1000, 1.0, 1.0, 0.9),)
+    asked = tuple(dict.fromkeys(one.question for one in outcomes))
+    return results.Results("then", "later", rounds, asked, outcomes, floors, PROVENANCE)
+
+
+def test_cells_have_names_of_their_own():
+    names = [cell.name for cell in cells(tuple(QUESTIONS), quick=False)]
+    assert len(set(names)) == len(names)
+
+
+def test_cells_of_an_unknown_question_are_refused_with_the_nearest():
+    with pytest.raises(BadInput, match="subscribers"):
+        cells(("subscriber",), quick=False)
+
+
+def test_published_messages_go_to_the_topics_in_turn():
+    assert per_topic(CELL, PARTS) == {"t000000": 3, "t000002": 2, "t000001": 2, "t000003": 2}
+
+
+def test_expected_deliveries_are_the_messages_of_everybodys_topics():
+    counts = per_topic(CELL, PARTS)
+    spec = Spec("", users=6, topics=4, subscriptions=2)
+    by_hand = sum(counts[topic] for user in range(6) for topic in spec.topics_of(user))
+    assert expected_deliveries(CELL, PARTS) == by_hand > 0
+
+
+@pytest.mark.parametrize(
+    ("counts", "failing"),
+    [
+        ({}, []),
+        ({"received": 9}, ["accounting"]),
+        ({"received": 9, "missing": 1}, []),
+        ({"received": 11, "duplicated": 1}, []),
+        ({"corrupt": 1}, ["wrong records"]),
+        ({"refused": 1}, ["refused"]),
+    ],
+)
+def test_gates_fire_where_the_sums_do_not_agree(counts, failing):
+    names = ("lost", "missing", "duplicated", "corrupt", "foreign", "refused", "closed")
+    whole = {**dict.fromkeys(names, 0), "received": 10, **counts}
+    gates = list(checks(10, whole, USAGE, QUIET))
+    assert [gate.name for gate in gates if not gate.ok] == failing
+
+
+def test_ratio_pairs_the_rounds():
+    above = [outcome(1, rate=10.0), outcome(2, rate=60.0)]
+    below = [outcome(2, rate=20.0), outcome(1, rate=5.0)]
+    found = results.ratio(above, below, "deliveries_per_server_cpu_s")
+    assert (found.spread.low, found.spread.high, found.interval) == (2.0, 3.0, None)
+
+
+def test_results_come_back_as_they_were_written(tmp_path):
+    whole = campaign(outcome(server=USAGE, machine=QUIET), outcome(2))
+    results.write(whole, tmp_path)
+    assert results.read(tmp_path) == whole
+
+
+def test_results_of_another_folder_are_refused(tmp_path):
+    with pytest.raises(BadInput, match="not a results folder"):
+        results.read(tmp_path)
+
+
+def test_page_shows_ratios_losses_and_the_study():
+    group = replace(CELL, variant=variant("group"))
+    lost = {"lost": 3, "missing": 4, "duplicated": 0, "reordered": 0}
+    page = readme(campaign(outcome(rate=2000.0), outcome(cell=group, rate=100.0, counts=lost)), [])
+    assert "hub over group (ipc, 1 process, websocket) | compare | 20x (20 to 20)" in page
+    assert "| 7 | 0 | 0 |" in page
+    assert "182,000 messages/s" in page
+    assert "1,091172" not in page
+
+
+def test_page_says_what_failed():
+    page = readme(campaign(replace(outcome(), failure="no server\nlog")), [])
+    assert "**failed**: no server" in page
+
+
+def test_charts_are_drawn_of_what_was_measured():
+    limit = Cell("limit", variant("hub"))
+    sizes = [Cell("sizes", variant("hub"), message_bytes=size) for size in (128, 1024)]
+    whole = campaign(outcome(cell=limit), *(outcome(cell=cell) for cell in sizes))
+    drawn = {drawing.name: drawing.spec for drawing in chart.charts(whole)}
+    assert list(drawn) == ["per-core", "cost-sizes"]
+    assert "182000" in str(drawn["per-core"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--rounds", "0"], "--rounds 0"),
+        (["--only", "nothing-like-it"], "names no cell"),
+        (["--question", "idol"], "idle"),
+    ],
+)
+def test_command_refuses_what_measures_nothing(arguments, complaint):
+    with pytest.raises(BadInput, match=complaint):
+        CliRunner().invoke(fanout, arguments, catch_exceptions=False)
+
+
+def test_command_lists_cells_without_measuring():
+    listed = CliRunner().invoke(fanout, ["--list", "--question", "idle"]).output
+    assert listed.split() == [cell.name for cell in cells(("idle",), quick=False)]
+
+
+@pytest.mark.parametrize("wrong", [{"users": 0}, {"subscriptions": 5}, {"transport": "pigeon"}])
+def test_spec_refuses_what_cannot_be(wrong):
+    with pytest.raises(BadInput):
+        Spec(**{"url": "", "topics": 4, "subscriptions": 2, **wrong})
+
+
+def test_floor_counts_what_it_wrote():
+    found = floor.measure(10, 4096, 0.2)
+    assert found.frames > 0
+    assert 0 < found.cpu_s < 2
+    assert found.messages_per_cpu_s(1024) == pytest.approx(found.frames * 4 / found.cpu_s)
