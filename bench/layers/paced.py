@@ -62,7 +62,6 @@ class Schedule:
             self.arrivals.sent += 1
             await self._part.layer.send(self._there, message)
         alarm.close()
-        self._part.set_apart(alarm.spun_s)
 
 
 async def interfered(part: Part) -> Figures:

@@ -98,14 +98,16 @@ How, the same for every layer:
   processor, without persistence, clients with `socket_timeout` None.
 - **Round trips at {RATE_RPS}/s** leave on schedule, whatever the replies do, and count from the
   intended send. A timer wakes the sender {1e6 * SPIN_S:.0f} us early, and it spins for the rest:
-  so it is some 3 us late (stated beside), and its spinning is left out of the CPU time.
+  so it is some 3 us late (stated beside). At a low rate every process has been asleep, and waking
+  up costs even a bare pipe (`raw`) several times what it takes back to back.
 - **One way**: at most {WINDOW:,} messages are under way, where the capacity is {CAPACITY:,}. The
   reader says with a byte in a pipe, beside the layer, that another {LOT} have come. So no sender
   waits for a full channel, and Redis pub/sub, which has no bounds, is not filled without bounds.
   Groups go the same way, {GROUP_WINDOW} messages ahead of the slowest process.
 - **Counts**: every message has a number. What was lost or came twice stands beside the speed, and
   a member that misses one of a group's messages shows as a loss.
-- **CPU per message** is that of all processes, redis-server included, over messages received.
+- **CPU per message** is that of all processes, redis-server included, over messages received; not
+  given at {RATE_RPS}/s, where the generator's timer is most of it.
 - **raw** is a ping-pong over two pipes with no layer, under the same loop. **In-memory** has both
   ends in one process. **asgi_ipc 1.4.2** runs in an environment of its own.
 - **interference**: two processes do round trips at {RATE_RPS}/s, a third with two busy threads is

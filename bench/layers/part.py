@@ -35,7 +35,6 @@ class Meeting:
         self._others: asyncio.Future[dict[str, list[str]]] = asyncio.Future()
         self.stopped: asyncio.Task[str] | None = None
         self.started_cpu_s = time.process_time()
-        self.apart_cpu_s = 0.0
 
     async def ready(self, role: str, said: str | None) -> dict[str, list[str]]:
         """Return what every role said, once all are ready and the parent gave the word."""
@@ -71,10 +70,6 @@ class Part:
     async def ready(self, said: str | None = None) -> dict[str, list[str]]:
         """Say that this role is ready, with its channel; return what each role said."""
         return await self._meeting.ready(self.role, said)
-
-    def set_apart(self, cpu_s: float) -> None:
-        """Leave out processor time that the measurement itself took, and not the layer."""
-        self._meeting.apart_cpu_s += cpu_s
 
     async def until_stopped(self, work: Awaitable[Any]) -> dict[str, Any]:
         """Do ``work`` until the parent says that it is over, or the work fails."""
@@ -125,7 +120,7 @@ async def play(spec: dict[str, Any]) -> None:
     layer = import_string(spec["backend"])(**spec["config"]) if spec["backend"] else None
     meeting = Meeting(len(spec["roles"]))
     await asyncio.gather(*(play_one(role, layer, meeting, spec) for role in spec["roles"]))
-    say({"cpu_s": time.process_time() - meeting.started_cpu_s - meeting.apart_cpu_s})
+    say({"cpu_s": time.process_time() - meeting.started_cpu_s})
     assert meeting.stopped is not None, "every role is ready once"
     await meeting.stopped  # leave together: the others may still be sending
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from bench.layers.arrivals import Arrivals, latencies
 from bench.layers.part import Part
+from bench.layers.ticks import Alarm, clock
 
 FRAME = b"x" * 64  # about what a small message of a layer takes
 Figures = dict[str, Any]
@@ -45,6 +46,34 @@ async def raw_ping(part: Part) -> Figures:
     await _reading(back, arrived, begin, loop, done.wait())
     os.close(there)
     return arrivals.counts() | latencies(arrivals.times_s)
+
+
+async def raw_paced(part: Part) -> Figures:
+    """Round trips on schedule: what waking up costs at a low rate, with no layer."""
+    there, back = opened(part, "there"), opened(part, "back")
+    await part.ready()
+    loop, arrivals, alarm = asyncio.get_running_loop(), Arrivals(), Alarm()
+    interval_s = part.options["interval_s"]
+    start_s, lags_s = clock() + interval_s, []
+
+    def arrived() -> None:
+        number = int.from_bytes(os.read(back, len(FRAME))[:8], "little")
+        arrivals.note(number, clock() - start_s - number * interval_s)
+
+    loop.add_reader(back, arrived)
+    for number in range(int(part.duration_s / interval_s)):
+        intended_s = start_s + number * interval_s
+        await alarm.until(intended_s)
+        lags_s.append(clock() - intended_s)
+        arrivals.sent += 1
+        os.write(there, number.to_bytes(8, "little").ljust(len(FRAME), b"x"))
+    await asyncio.sleep(0.1)  # for the last of them
+    loop.remove_reader(back)
+    alarm.close()
+    os.close(there)
+    os.close(back)
+    lag = {f"lag_{key}": value for key, value in latencies(lags_s).items()}
+    return arrivals.counts() | latencies(arrivals.times_s) | lag
 
 
 async def raw_echo(part: Part) -> Figures:

@@ -17,7 +17,8 @@ from bench.layers.processor import cpu_s
 Figures = dict[str, Any]
 
 WARM_UP = 30  # round trips
-SUBSCRIBE_S = 0.3  # pub/sub keeps nothing for those who do not wait yet
+PROBE_S = 0.1
+PROBE = {"type": "probe", "id": -1}
 
 
 async def echo(part: Part) -> Figures:
@@ -30,7 +31,19 @@ async def echo(part: Part) -> Figures:
 async def _answer(layer: Any, channel: str) -> None:
     while True:
         message = await layer.receive(channel)
-        await layer.send(message["reply"], message)
+        if message["type"] != PROBE["type"]:
+            await layer.send(message["reply"], message)
+
+
+async def listen(layer: Any, channel: str) -> None:
+    """Return when what is sent to ``channel`` arrives here; more probes than one may follow.
+
+    Redis pub/sub keeps nothing for those who do not wait yet, and does not say when they do.
+    """
+    reading = asyncio.create_task(layer.receive(channel))
+    while not reading.done():
+        await layer.send(channel, PROBE)
+        await asyncio.wait((reading,), timeout=PROBE_S)
 
 
 async def ping(part: Part) -> Figures:
@@ -60,8 +73,8 @@ async def warm_up(part: Part, mine: str, there: str) -> None:
 async def one_way_reader(part: Part) -> Figures:
     """Count what comes out of the named channel, from the first message to the last."""
     channel = part.name("one_way")
+    await listen(part.layer, channel)
     reading = asyncio.create_task(_count(part, channel))
-    await asyncio.sleep(SUBSCRIBE_S)
     await part.ready(channel)
     arrivals, took_s = await reading
     figures = {"received": arrivals.received, "duplicates": arrivals.duplicates}
@@ -73,6 +86,8 @@ async def _count(part: Part, channel: str) -> tuple[Arrivals, float]:
     arrivals, acknowledgements = Arrivals(), Acknowledgements(part)
     lot = part.options["lot"]
     message = await part.layer.receive(channel)
+    while message["id"] == PROBE["id"]:
+        message = await part.layer.receive(channel)
     first_s = last_s = perf_counter()
     while message is not None and "last" not in message:
         if arrivals.note(message["id"]) and arrivals.received % lot == 0:
@@ -132,8 +147,8 @@ async def requester(part: Part) -> Figures:
 
 async def worker(part: Part) -> Figures:
     """Answer what comes on the named channel."""
+    await listen(part.layer, part.name("work"))
     serving = asyncio.create_task(_answer(part.layer, part.name("work")))
-    await asyncio.sleep(SUBSCRIBE_S)
     await part.ready()
     return await part.until_stopped(serving)
 

@@ -2,8 +2,7 @@
 
 asyncio's own timers are up to a millisecond late, because its epoll counts in milliseconds. A
 timerfd wakes the loop shortly before the moment, and the rest is spun away: waking an idle
-processor takes as long as a fast layer's whole round trip, and is not the layer's doing. What was
-spun is known, so that it can be left out of the processor time.
+processor takes as long as a fast layer's whole round trip, and is not the layer's doing.
 """
 
 import asyncio
@@ -27,7 +26,7 @@ class _Itimerspec(ctypes.Structure):
 
 
 class Alarm:
-    """Wakes one coroutine of the running loop. ``spun_s`` is the processor time spent on it."""
+    """Wakes one coroutine of the running loop."""
 
     def __init__(self) -> None:
         # os.timerfd_create exists from Python 3.13 only.
@@ -39,7 +38,6 @@ class Alarm:
         self._rung: asyncio.Future[None] | None = None
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._descriptor, self._ring)
-        self.spun_s = 0.0
 
     async def until(self, moment_s: float) -> None:
         """Return at ``moment_s`` on ``clock``; at once where that has passed."""
@@ -47,10 +45,8 @@ class Alarm:
             self._set(moment_s - SPIN_S)
             self._rung = self._loop.create_future()
             await self._rung
-        began_s = time.thread_time()
         while clock() < moment_s:
             pass
-        self.spun_s += time.thread_time() - began_s
 
     def _ring(self) -> None:
         os.read(self._descriptor, 8)

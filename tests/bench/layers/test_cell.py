@@ -45,14 +45,14 @@ def test_one_way_over_pubsub_is_paced_so_that_nothing_is_lost(stage: Stage) -> N
     found = measured(MEASURES["one_way"], PEERS["redis_pubsub"], stage, 0.3, 1)
     assert found.failure is None
     assert (found.received, found.lost, found.duplicates) == (found.sent, 0, 0)
-    assert found.sent > 100
+    assert found.sent >= MEASURES["one_way"].options["lot"]
 
 
+@pytest.mark.timing
 def test_paced_messages_leave_on_time(stage: Stage) -> None:
     found = measured(MEASURES["round_trip_300"], PEERS["ipc"], stage, 0.5, 1)
     assert found.sent == 150
     assert found.figures["lag_p50_us"] < found.figures["p50_us"]
-    assert found.figures["lag_p50_us"] < 1000
 
 
 @pytest.mark.redis
@@ -66,7 +66,12 @@ def test_cell_of_redis_counts_the_server_in(stage: Stage, peer: str) -> None:
 
 @pytest.mark.parametrize(
     ("measure", "peer"),
-    [("group_100_x1", "inmemory"), ("one_way", "inmemory"), ("round_trip_uvloop", "raw")],
+    [
+        ("group_100_x1", "inmemory"),
+        ("one_way", "inmemory"),
+        ("round_trip_uvloop", "raw"),
+        ("round_trip_300", "raw"),
+    ],
 )
 def test_cell_of_a_bound_is_measured(stage: Stage, measure: str, peer: str) -> None:
     found = measured(MEASURES[measure], PEERS[peer], stage, 0.3, 1)
@@ -126,7 +131,7 @@ def test_cell_beside_another_busy_process_is_discarded_with_the_reason(stage: St
     starter = (
         "import subprocess, sys;"
         "print(subprocess.Popen([sys.executable, '-c', sys.argv[1]],"
-        " start_new_session=True, stdout=subprocess.DEVNULL).pid)"
+        " start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).pid)"
     )
     started = subprocess.run(
         [sys.executable, "-c", starter, BUSY], capture_output=True, text=True, check=True
