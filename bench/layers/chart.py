@@ -29,20 +29,21 @@ def comparison(results: Results) -> Drawing | None:
     scale = alt.Scale(type="log", domain=[low, high], nice=False)
     names = [PEERS[name].title for name in _AGAINST if any(name == row["peer"] for row in found)]
     colours = [_COLOURS[name] for name in _AGAINST if PEERS[name].title in names]
-    legend = alt.Legend(title=None, orient="top", direction="horizontal", columns=3, labelLimit=240)
+    legend = alt.Legend(
+        title=None, orient="top", direction="horizontal", columns=3, labelLimit=240, symbolOpacity=1
+    )
     colour = alt.Color("layer:N", scale=alt.Scale(domain=names, range=colours), legend=legend)
     titles = list(dict.fromkeys(str(row["measure"]) for row in found))
-    y = alt.Y("measure:N", sort=titles, title=None, axis=alt.Axis(labelLimit=300, grid=False))
-    offset = alt.YOffset("layer:N", sort=names)
+    y = alt.Y("measure:N", sort=titles, title=None, axis=alt.Axis(labelLimit=300, grid=True))
     base = alt.Chart(inline(found))
-    ranges = base.mark_rule(strokeWidth=2.5).encode(
-        x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", y=y, yOffset=offset, color=colour
+    ranges = base.mark_rule(strokeWidth=2.5, opacity=0.55).encode(
+        x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", y=y, color=colour
     )
-    points = base.mark_point(filled=True, size=80, opacity=1).encode(
-        x=alt.X("median:Q", scale=scale, axis=axis), y=y, yOffset=offset, color=colour
+    points = base.mark_point(filled=True, size=90, opacity=1).encode(
+        x=alt.X("median:Q", scale=scale, axis=axis), y=y, color=colour
     )
-    labels = base.mark_text(align="left", dx=8, fontSize=10).encode(
-        x=alt.X("high:Q", scale=scale, axis=axis), y=y, yOffset=offset, text="label:N"
+    labels = base.mark_text(dy=-11, fontSize=10).encode(
+        x=alt.X("median:Q", scale=scale, axis=axis), y=y, text="label:N"
     )
     equal = alt.Chart(inline([{"x": 1.0}])).mark_rule(strokeDash=[4, 3]).encode(x="x:Q")
     drawn: alt.LayerChart = alt.layer(equal, ranges, points, labels)  # type: ignore[assignment]
@@ -54,7 +55,7 @@ def comparison(results: Results) -> Drawing | None:
             "medians of the rounds' own ratios, bars run from the least to the greatest. "
             "Logarithmic axis; what was not measured has no point."
         ),
-        chart=drawn.properties(width=WIDTH - 220, height=alt.Step(17)),
+        chart=drawn.properties(width=WIDTH - 220, height=alt.Step(36)),
         reserve_px=300,
     )
 
