@@ -5,6 +5,8 @@ import http.server
 import os
 import signal
 import socketserver
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -110,10 +112,46 @@ def test_running_measures_on_the_processor_asked_for(url):
     with running(spec, cpus={cpu}) as generator:
         time.sleep(0.5)
         assert os.sched_getaffinity(generator.pid) == {cpu}
+        realtime = os.sched_getscheduler(generator.pid) & ~os.SCHED_RESET_ON_FORK == os.SCHED_RR
         measured = generator.result()
+    assert measured.realtime is realtime
+    assert bool(measured.warnings) is not realtime
     assert (measured.test, measured.mode, measured.url) == ("latency", "open", url)
     assert measured.ok == measured.scheduled == 100
     assert not alive(generator.pid)
+
+
+def test_generator_without_a_processor_of_its_own_has_ordinary_priority(url):
+    with running(dataclasses.replace(LATENCY, url=url)) as generator:
+        assert os.sched_getscheduler(generator.pid) == os.SCHED_OTHER
+        measured = generator.result()
+    assert measured.realtime is False
+    assert "ordinary priority: it has no processor of its own" in measured.warnings[-1]
+
+
+def test_priority_that_could_starve_a_processor_is_not_given(monkeypatch, tmp_path):
+    unlimited = tmp_path / "sched_rt_runtime_us"
+    unlimited.write_text("-1\n")
+    monkeypatch.setattr(load, "_RT_RUNTIME", unlimited)
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    assert "starve" in load.raise_priority(os.getpid(), {0})
+    assert os.sched_getscheduler(0) == os.SCHED_OTHER
+
+
+def test_priority_is_not_inherited(monkeypatch):
+    program = "import os, subprocess, sys; input(); " + (
+        "print(os.sched_getscheduler(0), "
+        "subprocess.check_output([sys.executable, '-c', 'import os; "
+        "print(os.sched_getscheduler(0))']).decode())"
+    )
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        refused = load.raise_priority(process.pid, {0})
+        own, child = map(int, process.communicate("\n")[0].split())
+    assert child == os.SCHED_OTHER
+    assert (own & ~os.SCHED_RESET_ON_FORK == os.SCHED_RR) is (refused is None)
 
 
 def test_failed_requests_are_a_result(url):

@@ -54,6 +54,16 @@ def test_two_tests_at_once_are_refused(drive):
     assert "Latency or Throughput" in line
 
 
+def test_test_that_there_is_not_is_refused_with_the_nearest(drive):
+    line = refusal(drive("http.py", "Latncy", "--host", "http://127.0.0.1:1"))
+    assert "no test 'Latncy': did you mean Latency" in line
+
+
+def test_search_for_the_capacity_cannot_be_divided(drive):
+    arguments = ("--master", "--expect-workers", 2, "--host", "http://127.0.0.1:1")
+    assert "one process" in refusal(drive("http.py", "Capacity", *arguments))
+
+
 def test_handshake_that_is_denied_is_refused_before_the_test(serve_echo, drive):
     host = f"ws://127.0.0.1:{serve_echo('deny').port}"
     assert "handshake 403" in refusal(drive("websocket.py", "Echo", "--host", host))

@@ -2,7 +2,13 @@
 
 import pytest
 
-from locustfiles.driver.bisection import PRECISION, Bracket, delay_slope, holds
+from locustfiles.driver.bisection import (
+    PRECISION,
+    Bracket,
+    delay_slope,
+    grew_steadily,
+    holds,
+)
 
 
 def quarters(capacity_rps: float, rate_rps: float, seconds: float) -> list[list[float]]:
@@ -53,6 +59,16 @@ def test_slow_server_that_keeps_up_has_no_slope():
 
 def test_few_replies_say_nothing():
     assert delay_slope([[0.1] * 10, [0.1] * 10, [0.1] * 10, [0.1]], 4) is None
+
+
+def test_overload_grows_from_each_quarter_to_the_next():
+    assert grew_steadily(quarters(500, 550, 4), 4)
+
+
+def test_stall_of_something_else_grows_once():
+    assert not grew_steadily([[0.01] * 50, [0.01] * 50, [0.01] * 50, [0.4] * 50], 4)
+    assert not grew_steadily([[0.01] * 50, [0.01] * 50, [0.3] * 50, [0.2] * 50], 4)
+    assert not grew_steadily([[0.01] * 10, [0.01] * 10, [0.01] * 10, [0.01]], 4)
 
 
 @pytest.mark.parametrize(

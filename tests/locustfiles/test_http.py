@@ -1,14 +1,24 @@
 """The HTTP tests of the load driver, each against a real server that misbehaves in one way."""
 
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import pytest
 from hdrh.histogram import HdrHistogram
 
-from bench.records import Load
+from bench.records import Load, load_from
+from locustfiles.driver.pacing import rest_s
+
+LOCUST_FILE = Path(__file__).parent.parent.parent / "locustfiles" / "http.py"
 
 RATE_RPS = 300
 STALL_S = 0.5
 SERVICE_S = 0.00187
-SECONDS = 20
+SECONDS = 10
 
 
 def on(server, *arguments):
@@ -30,10 +40,10 @@ def test_latency_of_a_server_that_stalls_has_the_true_p99(serve, drive, percenti
 
     A request meant for x seconds into the stall is answered after what is left of it and after
     those before it in the queue: STALL_S - x + x * rate * service. The slowest 1 % of the
-    requests came in the first 0.2 s, so the 99th percentile is that at x = 0.2 s: 412 ms. A closed
+    requests came in the first 0.1 s, so the 99th percentile is that at x = 0.1 s: 458 ms. A closed
     loop, which stops to send while it waits, would find 1 or 2 ms.
     """
-    server = serve(service_s=SERVICE_S, stall_at=2000, stall_s=STALL_S)
+    server = serve(service_s=SERVICE_S, stall_at=1500, stall_s=STALL_S)
     ended = drive("http.py", "Latency", *on(server, "--rps", RATE_RPS), seconds=SECONDS)
     load = ended.load
     assert ended.code == 0
@@ -41,7 +51,7 @@ def test_latency_of_a_server_that_stalls_has_the_true_p99(serve, drive, percenti
     assert_accounted(load)
     slowest_s = 0.01 * SECONDS
     expected_ms = 1000 * (STALL_S - slowest_s * (1 - RATE_RPS * SERVICE_S) + SERVICE_S)
-    assert expected_ms == pytest.approx(412, abs=4)
+    assert expected_ms == pytest.approx(458, abs=4)
     # Others on the machine can only make it later.
     assert 0.95 * expected_ms < percentile_ms(load.latency_us, 99) < 1.15 * expected_ms
     assert percentile_ms(load.latency_us, 50) < 50
@@ -115,6 +125,48 @@ def test_closed_loop_has_as_many_in_flight_as_clients(serve, drive):
     assert_accounted(load)
 
 
+def test_closed_loop_ends_after_its_requests(serve, drive):
+    server = serve()
+    ended = drive("http.py", "Throughput", *on(server, "--requests", 137), seconds=20)
+    assert (ended.load.sent, ended.load.ok, ended.load.warnings) == (137, 137, ())
+    assert server.stop()["requests"] == 138  # and the probe
+
+
+def test_closed_loop_rests_where_it_is_refused(serve, drive):
+    ended = drive("http.py", "Throughput", *on(serve(refuse_after=20)), seconds=2)
+    load = ended.load
+    assert 10 <= load.error_kinds["refused"] <= 150, "it would be ten thousand, if it did not rest"
+    assert_accounted(load)
+
+
+@pytest.mark.parametrize(
+    ("failed_in_a_row", "expected_s"), [(1, 0.01), (10, 0.02), (39, 0.08), (10_000, 1.0)]
+)
+def test_rest_doubles_each_time_all_clients_have_failed(failed_in_a_row, expected_s):
+    assert rest_s(failed_in_a_row, clients=10) == pytest.approx(expected_s)
+
+
+def test_interrupted_run_writes_its_result_and_exits_with_130(serve, tmp_path):
+    result = tmp_path / "load.json"
+    locust = subprocess.Popen(
+        [
+            *(sys.executable, "-P", "-m", "locust", "-f", str(LOCUST_FILE), "Latency"),
+            *("--headless", "--only-summary", "-t", "60s", "--result-json", str(result)),
+            *("--host", f"http://127.0.0.1:{serve().port}", "--csv", str(tmp_path / "seen")),
+        ],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    time.sleep(4)
+    locust.send_signal(signal.SIGINT)
+    assert locust.wait(timeout=30) == 130
+    load = load_from(json.loads(result.read_text()))
+    assert load.warnings == ("stopped before its time",)
+    assert load.ok == load.scheduled > 0
+
+
 def test_keepalive_uses_connections_again(serve, drive):
     server = serve()
     ended = drive("http.py", "Throughput", *on(server, "--connection", "keepalive"))
@@ -147,7 +199,8 @@ def test_capacity_of_a_known_server_is_found(serve, drive):
     ended = drive("http.py", "Capacity", *on(server, "--step", 2), seconds=24)
     load = ended.load
     assert load.mode == "autothrottle"
-    assert 450 <= load.held_rps <= 550
+    # Others on the machine can only lower it.
+    assert 400 <= load.held_rps <= 550
     assert load.held_rps < load.failed_rps <= 600
     assert load.rate_rps == load.held_rps
     assert load.ok == load.scheduled

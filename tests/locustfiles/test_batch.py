@@ -1,0 +1,54 @@
+"""Batches of sockets: all open, send and close, and what did not is counted where it belongs."""
+
+import pytest
+
+
+def on(server, *arguments):
+    return ("--host", f"ws://127.0.0.1:{server.port}", *arguments)
+
+
+def assert_accounted(load) -> None:
+    assert load.scheduled == load.batches * load.concurrency * 5
+    assert load.scheduled == load.sent + load.dropped
+    assert load.sent == load.ok + load.error + load.timeout
+
+
+@pytest.mark.parametrize("detail", ["no", "yes"])
+def test_batch_sends_every_message_of_every_socket(serve_echo, drive, detail):
+    arguments = ("--connections", 100, "--messages", 5, "--opening", 0, "--detail", detail)
+    load = drive("websocket.py", "EchoBatch", *on(serve_echo(), *arguments)).load
+    assert load.ok == load.scheduled
+    assert load.counters["good"] == sum(load.counters.values()) == 100 * load.batches
+    assert load.socket_errors == {}
+    phases = {"whole"} | ({"opening", "sending", "closing"} if detail == "yes" else set())
+    assert load.phases_s.keys() == phases
+    if detail == "yes":
+        parts = [load.phases_s[name] for name in ("opening", "sending", "closing")]
+        assert sum(parts) == pytest.approx(load.phases_s["whole"], rel=0.01)
+    assert_accounted(load)
+
+
+def test_socket_that_goes_down_drops_what_it_had_not_sent(serve_echo, drive):
+    arguments = ("--connections", 10, "--messages", 5)
+    load = drive("websocket.py", "EchoBatch", *on(serve_echo("close", 3), *arguments)).load
+    each = 10 * load.batches
+    assert (load.ok, load.error, load.dropped) == (2 * each, each, 2 * each)
+    assert load.error_kinds == {"closed 1011": each}
+    assert load.socket_errors == {"sending: closed 1011": each}
+    assert_accounted(load)
+
+
+def test_reply_that_never_comes_is_a_timeout_and_the_socket_goes_on(serve_echo, drive):
+    arguments = ("--connections", 4, "--messages", 5, "--timeout", 0.3, "--detail", "yes")
+    load = drive("websocket.py", "EchoBatch", *on(serve_echo("silent", 5), *arguments)).load
+    assert load.timeout == 4 * load.batches
+    assert load.counters["incomplete"] == 4 * load.batches
+    assert load.socket_errors == {}
+    assert_accounted(load)
+
+
+def test_corrupt_message_is_one(serve_echo, drive):
+    arguments = ("--connections", 4, "--messages", 5)
+    load = drive("websocket.py", "EchoBatch", *on(serve_echo("corrupt", 5), *arguments)).load
+    assert load.error_kinds == {"corrupt": 4 * load.batches}
+    assert_accounted(load)
