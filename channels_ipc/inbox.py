@@ -204,16 +204,11 @@ class Inbox:
 
     # What comes in.
 
-    def pump(self) -> list[Waiter]:
-        """Take what waits in the mailbox; return the coroutines to wake."""
-        with self.lock:
-            waiters = self._accept_all(self.mailbox.read())
-        if self.expired or self.sweep_at <= monotonic():
-            self.settle()
-        return waiters
-
     def catch_up(self) -> list[Waiter]:
-        """The same before a message of this process, which is younger. The lock is held."""
+        """Take what waits in the mailbox, before a message of this process, which is younger.
+
+        The lock is held. Returns the coroutines to wake.
+        """
         return self._accept_all(self.mailbox.read()) if self.mailbox.depth() else []
 
     def _accept_all(self, frames: list[wire.Frame]) -> list[Waiter]:

@@ -92,7 +92,7 @@ async def test_expired_messages_make_room(ends):
 
 
 async def test_sender_that_makes_room_as_a_receiver_comes_changes_no_order(make_layer, monkeypatch):
-    layer, sender, rival = (make_layer(capacity=4) for _ in range(3))
+    layer, sender = make_layer(capacity=4), make_layer(capacity=4)
     await nothing(layer, "named")
     sender.expiry = 0.05
     await sender.send("named", {"type": "t", "n": "expired"})
@@ -111,7 +111,7 @@ async def test_sender_that_makes_room_as_a_receiver_comes_changes_no_order(make_
     monkeypatch.setattr(pipes, "peek", peek_too_early)
     await sender.send("named", {"type": "t", "n": 3})
     assert pipes.peek is peek
-    assert await receive(rival, "named", 4) == [0, 1, 2, 3]
+    assert await receive(layer, "named", 4) == [0, 1, 2, 3]
 
 
 async def test_only_one_sender_at_a_time_makes_room(make_layer):

@@ -313,7 +313,7 @@ async def test_big_message_to_a_process_that_another_has_buried_is_dropped_in_si
         await layer.send(channel, {"type": "t", "body": b"x" * 10_000})
 
 
-async def test_leaving_a_group_is_not_lost_on_a_full_mailbox(make_layer, start):
+async def test_leaving_a_group_is_not_lost_on_a_full_mailbox(make_layer, start, directory):
     layer = make_layer(capacity=20)
     member = start("""
     async def main():
@@ -325,6 +325,8 @@ async def test_leaving_a_group_is_not_lost_on_a_full_mailbox(make_layer, start):
         while (await mine.receive(channels[0]))["n"] != "stop": pass
         say("sees stop")
         say((await mine.receive(channels[1]))["n"])
+        files = os.listdir(f"{directory}/asgi/n/{channels[1].split('.')[1][:16]}")
+        say([name for name in files if name.startswith("left-")])
     asyncio.run(main())
     """)
     leaving, other = (await member.next_line()).split()
@@ -332,13 +334,17 @@ async def test_leaving_a_group_is_not_lost_on_a_full_mailbox(make_layer, start):
     with pytest.raises(ChannelFull):
         while True:
             await layer.send(leaving, {"type": "t", "n": 0, "body": b"x" * 3000})
+    for _ in range(100):  # frames of the same size: then there is no room for the last
+        await layer.group_discard("hall", other)
     await layer.group_discard("room", other)
+    folder = f"{directory}/asgi/n/{other.split('.')[1].split('!')[0]}"
+    assert any(name.startswith("left-") for name in os.listdir(folder))
     os.kill(member.pid, signal.SIGCONT)
     await until_accepted(layer, leaving, {"type": "t", "n": "stop"})
     assert await member.next_line() == "sees stop"
     await layer.group_send("room", {"type": "t", "n": "to the group"})
     await layer.send(other, {"type": "t", "n": "to itself"})
-    assert await asyncio.to_thread(member.result) == "to itself"
+    assert await asyncio.to_thread(member.result) == "to itself\n[]"
     assert layer.dropped.count == 0
 
 
