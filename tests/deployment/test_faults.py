@@ -1,4 +1,7 @@
-"""What each proxy promises while something behind it breaks, four processes on four ports."""
+"""What each proxy promises while something behind it breaks, four processes on four ports.
+
+The idle sockets of ``fronts`` are opened first, so that they wait while these tests go on.
+"""
 
 import contextlib
 import http.client
@@ -30,14 +33,14 @@ def behind(proxy, server, layer="none"):
 
 
 @pytest.fixture(scope="class", params=PROXIES)
-def sockets(request, installed):
+def sockets(request, installed, fronts):
     """A deployment that serves sockets, and names the process of each."""
     with deployed(installed(behind(request.param, "uvicorn", "ipc"))) as running:
         yield running
 
 
 @pytest.fixture(scope="class", params=PROXIES)
-def requests(request, installed):
+def requests(request, installed, fronts):
     """A deployment whose processes serve one request at a time: nothing is hidden from a proxy."""
     with deployed(installed(behind(request.param, "gunicorn"))) as running:
         yield running

@@ -8,27 +8,21 @@ import http.client
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import time
-from contextlib import ExitStack
 
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
-from websockets.sync.client import connect
 
-from bench import ports, proxies
+from bench import proxies
 from bench.environment import KEEP_ALIVE_S, MESSAGE_BYTES
 from bench.proxies import BODY_BYTES, PROXIES, REQUEST_S, SILENCE_S
-from bench.supervise import deployed
 from bench.variants import Variant
 
 PATIENCE_S = 30.0
 IDLE_S = 90.0
 MEGABYTE = 1024 * 1024
-VARIANT = Variant("daphne", "ipc", processes=4, proxy="nginx", sharing="ports")
-PROGRAMS = {"nginx": "nginx", "haproxy": "haproxy", "apache": "apache2"}
 # A client's own idea of where it comes from, in every spelling that a server may take for another.
 LIES = {
     "X-Forwarded-For": "203.0.113.7",
@@ -43,18 +37,16 @@ LIES = {
 each_proxy = pytest.mark.parametrize("proxy", PROXIES.values(), ids=PROXIES)
 
 
-def require_program(name):
-    if shutil.which(PROGRAMS[name], path=f"{os.environ['PATH']}:/usr/sbin") is None:
-        pytest.skip(f"{PROGRAMS[name]} is missing: bin/install-system-packages")
-
-
 @each_proxy
 @pytest.mark.parametrize("as_root", [False, True] if os.geteuid() == 0 else [False])
-def test_configuration_passes_its_servers_own_check(proxy, as_root, tmp_path):
-    require_program(proxy.name)
+def test_configuration_passes_its_servers_own_check(proxy, as_root, tmp_path, installed):
+    installed(Variant("gunicorn", proxy=proxy.name))
     text = proxies.rendered(proxy, 18008, (18010, 18011), as_root=as_root)
     (tmp_path / proxy.file).write_text(text)
-    checked = subprocess.run(proxy.check, cwd=tmp_path, capture_output=True, text=True, timeout=20)
+    environ = os.environ | {"PATH": f"{os.environ['PATH']}:/usr/sbin"}
+    checked = subprocess.run(
+        proxy.check, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=20
+    )
     assert checked.returncode == 0, checked.stderr
     assert checked.stderr.strip() in ("", "Syntax OK")
 
@@ -73,54 +65,6 @@ def test_silence_is_longer_than_three_of_the_servers_pings():
     assert proxies.IDLE_S < KEEP_ALIVE_S
 
 
-@pytest.fixture(scope="module")
-def fronts(tmp_path_factory):
-    """Proxy -> the URL of one that runs, each in front of the same processes."""
-    for name in PROXIES:
-        require_program(name)
-    with deployed(VARIANT) as deployment:
-        urls, processes = {"nginx": deployment.base_url}, []
-        try:
-            for name in ("haproxy", "apache"):
-                folder = tmp_path_factory.mktemp(name)
-                folder.chmod(0o755)  # Apache's workers may be another account's
-                urls[name], process = started(PROXIES[name], folder)
-                processes.append(process)
-            yield urls
-        finally:
-            for process in processes:
-                process.terminate()
-                process.wait(PATIENCE_S)
-
-
-def started(proxy, folder):
-    """Return the URL of the proxy in front of VARIANT's processes, when it serves."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    application = ports.application(VARIANT)
-    text = proxies.rendered(proxy, port, application, as_root=os.geteuid() == 0)
-    (folder / proxy.file).write_text(text)
-    command = {
-        "haproxy": ("haproxy", "-W", "-db", "-f", proxy.file),
-        "apache": ("apache2", "-D", "FOREGROUND", "-d", str(folder), "-f", proxy.file),
-    }[proxy.name]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
-    url = f"http://127.0.0.1:{port}"
-    until = time.monotonic() + PATIENCE_S
-    while not serves(url):
-        assert time.monotonic() < until, (folder / "log").read_text()
-        time.sleep(0.05)
-    return url, process
-
-
-def serves(url):
-    try:
-        return ask(url, "GET", "/")[0] == 200
-    except OSError:
-        return False
-
-
 def ask(url, method, path, body=None, headers=None, source="127.0.0.1"):
     """Return the status and the body of the answer."""
     connection = http.client.HTTPConnection(
@@ -134,31 +78,15 @@ def ask(url, method, path, body=None, headers=None, source="127.0.0.1"):
         connection.close()
 
 
-def open_socket(url, **options):
-    """Open an echo socket that sends no pings of its own: what keeps it open is the server."""
-    options = {"origin": url, "ping_interval": None, "max_size": None} | options
-    return connect(
-        f"ws{url.removeprefix('http')}/ws/echo/", compression=None, proxy=None, **options
-    )
-
-
 def exchange(client, message):
     """Send the message, and return what comes back."""
     client.send(message)
     return client.recv(timeout=PATIENCE_S)
 
 
-@pytest.fixture(scope="module")
-def idle(fronts):
-    """Proxy -> a socket on which nothing was said yet; and when they were opened."""
-    with ExitStack() as stack:
-        sockets = {name: stack.enter_context(open_socket(url)) for name, url in fronts.items()}
-        yield sockets, time.monotonic()
-
-
 @pytest.fixture(params=PROXIES)
-def front(request, fronts, idle):
-    return fronts[request.param]
+def front(request, fronts):
+    return fronts.urls[request.param]
 
 
 @pytest.mark.server
@@ -166,12 +94,12 @@ class TestFront:
     def test_http_is_passed_on(self, front):
         assert ask(front, "GET", "/") == (200, b"OK")
 
-    def test_websocket_gives_back_a_message_of_a_megabyte(self, front):
+    def test_websocket_gives_back_a_message_of_a_megabyte(self, open_socket, front):
         with open_socket(front) as client:
             for message in ("text", os.urandom(MEGABYTE)):
                 assert exchange(client, message) == message
 
-    def test_message_above_the_limit_ends_its_socket_and_no_other(self, front):
+    def test_message_above_the_limit_ends_its_socket_and_no_other(self, open_socket, front):
         """With 1009 where the server says so; Daphne hangs up without a word."""
         with open_socket(front) as other, open_socket(front) as client:
             with pytest.raises(ConnectionClosed):
@@ -194,7 +122,7 @@ class TestFront:
             assert client.recv(4096).startswith(b"HTTP/1.1 413 ")
 
     @pytest.mark.parametrize("origin", ["http://elsewhere.example", None])
-    def test_foreign_origin_is_refused_by_the_application(self, front, origin):
+    def test_foreign_origin_is_refused_by_the_application(self, open_socket, front, origin):
         with pytest.raises(InvalidStatus) as refused, open_socket(front, origin=origin):
             pytest.fail("it opened")
         assert refused.value.response.status_code == 403
@@ -217,10 +145,10 @@ class TestFront:
 
 
 @pytest.mark.server
-def test_client_that_never_ends_its_headers_is_let_go(fronts, idle):
+def test_client_that_never_ends_its_headers_is_let_go(fronts):
     """On every proxy at the same time: it takes as long as the slowest of them."""
     clients = {}
-    for name, url in fronts.items():
+    for name, url in fronts.urls.items():
         host, _, port = url.removeprefix("http://").partition(":")
         clients[name] = socket.create_connection((host, int(port)), timeout=3 * REQUEST_S)
         clients[name].sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
@@ -231,9 +159,12 @@ def test_client_that_never_ends_its_headers_is_let_go(fronts, idle):
 
 @pytest.mark.server
 @pytest.mark.timeout(240)
-def test_idle_socket_is_open_after_90_seconds(fronts, idle):
-    """Of all proxies at the same time, and of the time that the tests before this one took."""
-    sockets, opened_s = idle
-    time.sleep(max(0.0, opened_s + IDLE_S - time.monotonic()))
-    for name, client in sockets.items():
-        assert exchange(client, name) == name
+def test_idle_socket_is_open_after_90_seconds(fronts):
+    """Of all proxies at the same time, and of the time that other tests took. The last of this
+    module, which is the last that needs the fronts: it ends them."""
+    try:
+        time.sleep(max(0.0, fronts.opened_s + IDLE_S - time.monotonic()))
+        for name, client in fronts.idle.items():
+            assert exchange(client, name) == name
+    finally:
+        fronts.close()
