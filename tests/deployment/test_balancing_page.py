@@ -1,0 +1,72 @@
+"""docs/balancing.md against the code: its figures are those of the configurations."""
+
+import re
+
+import pytest
+
+from bench import environment as deploy
+from bench import ports, proxies
+from bench.environment import ROOT
+from bench.faults.traffic import SOCKETS
+from bench.variants import VARIANTS
+
+TEXT = (ROOT / "docs" / "balancing.md").read_text()
+
+
+def table(heading):
+    """Return the rows of the first table under ``heading``: first cell -> the others."""
+    section = TEXT.split(f"## {heading}\n")[1].split("\n## ")[0]
+    block = re.search(r"(?:^\|.*\|\n)+", section, re.MULTILINE)[0]
+    rows = [line.strip("| \n").split(" | ") for line in block.splitlines()[2:]]
+    return {row[0]: row[1:] for row in rows}
+
+
+def test_ports_are_those_of_the_table():
+    assert [int(row[0].split()[0]) for row in table("Names and ports").values()] == [
+        ports.APPLICATION,
+        ports.GUNICORN_ONE_WORKER,
+        ports.NGINX,
+        ports.HAPROXY,
+        ports.APACHE,
+        ports.APPLICATION_FIRST,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("silence of the application", f"{proxies.SILENCE_S} s"),
+        ("a client's headers, and a pause in its body", f"{proxies.REQUEST_S} s"),
+        ("largest request body", f"{proxies.BODY_BYTES} bytes"),
+        ("reaching a process", f"{proxies.CONNECT_S} s"),
+        ("idle connection to a process", f"{proxies.IDLE_S} s"),
+        ("listen backlog", f"{deploy.BACKLOG}"),
+        ("open connections after a reload", f"{proxies.DRAIN_S} s"),
+    ],
+)
+def test_settings_have_the_values_of_the_table(setting, value):
+    assert table("What all three do")[setting][0] == value
+
+
+@pytest.mark.parametrize("proxy", proxies.PROXIES.values(), ids=proxies.PROXIES)
+def test_words_that_are_explained_are_in_the_configuration(proxy):
+    """The code of each bullet point, up to its values."""
+    heading = {"nginx": "nginx", "haproxy": "haproxy", "apache": "Apache"}[proxy.name]
+    section = TEXT.split(f"## {heading}\n")[1].split("\n## ")[0]
+    text = proxies.rendered(proxy, 8008, (8010, 8011))
+    explained = re.findall(r"^- `([^`]+)`", section, re.MULTILINE)
+    assert len(explained) > 4
+    for words in explained:
+        assert all(part.strip() in text for part in words.split("..."))
+
+
+def test_limit_and_sockets_are_those_of_the_code():
+    assert f"above {deploy.MESSAGE_BYTES} bytes" in TEXT
+    assert f"and {SOCKETS} open sockets" in TEXT
+    assert f"{proxies.APACHE_PROCESSES} processes of {proxies.APACHE_THREADS}" in TEXT
+
+
+def test_variants_that_are_named_exist():
+    named = re.findall(r"\b(?:daphne|uvicorn|gunicorn)-[a-z0-9-]*x4(?:-ports)?", TEXT)
+    assert named
+    assert set(named) <= set(VARIANTS)
