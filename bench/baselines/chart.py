@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import altair as alt
 
 from bench.baselines.results import Results, figure
-from bench.baselines.rows import ALONE, Row, rows
+from bench.baselines.row import Row
+from bench.baselines.rows import ALONE, rows
 from bench.figures import number
 from bench.reference import framework_baseline
 from bench.theme import PALETTE, THEN, WIDTH, Drawing, Rows, inline

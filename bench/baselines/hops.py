@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from bench import supervise
 from bench.baselines import serving
-from bench.baselines.rows import Row
+from bench.baselines.row import Row
 from bench.environment import ROOT
 
 _LIMIT_S = 30

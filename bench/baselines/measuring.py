@@ -15,7 +15,7 @@ from bench import gates, sample
 from bench.baselines import serving
 from bench.baselines.generators import Count, Generator, Unreadable
 from bench.baselines.results import Cell
-from bench.baselines.rows import Row
+from bench.baselines.row import Row
 from bench.baselines.serving import Served
 from bench.environment import HOST
 from bench.load import pinned as on_cpus

@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from bench.baselines.claims import bounds, conclusions, twin
+from bench.baselines.ladder import STOCK
 from bench.baselines.results import Cell, Results, Spread, counted, figure, ratio
-from bench.baselines.rows import ALONE, STOCK, TABLES, Row, rows
+from bench.baselines.row import TABLES, Row
+from bench.baselines.rows import ALONE, rows
 from bench.figures import number
 from bench.findings import times
 from bench.gates import GENERATOR_CORES

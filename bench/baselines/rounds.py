@@ -11,7 +11,8 @@ from bench.baselines import serving
 from bench.baselines.generators import GENERATORS, Name
 from bench.baselines.measuring import measured, server_cpus
 from bench.baselines.results import Cell
-from bench.baselines.rows import Row, chosen
+from bench.baselines.row import Row
+from bench.baselines.rows import chosen
 from bench.baselines.serving import Served
 from bench.baselines.sites import Site
 from bench.errors import BadInput

@@ -18,7 +18,7 @@ from bench.baselines.hops import hops
 from bench.baselines.page import readme
 from bench.baselines.results import Cell, Results, write
 from bench.baselines.rounds import Plan
-from bench.baselines.rows import TABLES
+from bench.baselines.row import TABLES
 from bench.cli.run import interruptible, kept_to
 from bench.figures import number
 from bench.ledger import LOCAL, new_folder

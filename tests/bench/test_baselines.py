@@ -9,10 +9,11 @@ from bench.baselines import claims, measuring, rounds
 from bench.baselines.chart import charts
 from bench.baselines.claims import Claim, conclusions
 from bench.baselines.generators import Count, Unreadable, ab_count, wrk_command, wrk_count
+from bench.baselines.ladder import ONE_HOP, STOCK
 from bench.baselines.measuring import Seen
 from bench.baselines.page import readme
 from bench.baselines.results import Cell, Results, figure, ratio, read, write
-from bench.baselines.rows import ONE_HOP, STOCK, chosen, rows
+from bench.baselines.rows import chosen, rows
 from bench.baselines.serving import nginx_conf
 from bench.baselines.sites import Front
 from bench.errors import BadInput
