@@ -72,7 +72,8 @@ def fronts(tmp_path_factory, installed):
         found = Fronts(stack)
         application = [found.serve(tmp_path_factory.mktemp("daphne")) for _ in range(PROCESSES)]
         for proxy in PROXIES.values():
-            found.put_in_front(proxy, application, tmp_path_factory.mktemp(proxy.name))
+            folder = tmp_path_factory.mktemp(proxy.name)
+            found.urls[proxy.name] = found.put_in_front(proxy, application, folder)
         found.open_idle_sockets()
         yield found
 
@@ -97,7 +98,7 @@ class Fronts:
         return port
 
     def put_in_front(self, proxy, application, folder):
-        """Start the proxy, with the command line of its program file, on a port of its own."""
+        """Start the proxy, with the command line of its program file; return its URL."""
         folder.chmod(0o755)  # Apache's workers may be another account's
         port = free_port()
         text = proxies.rendered(proxy, port, tuple(application), as_root=os.geteuid() == 0)
@@ -105,8 +106,8 @@ class Fronts:
         program = (ROOT / "supervisor" / "programs" / f"{proxy.name}.conf").read_text()
         command = commands(program)[f"program:{proxy.name}"]
         self._start(command.replace("%(ENV_DEPLOY_ROOT)s/run", str(folder)), folder, folder, {})
-        self.urls[proxy.name] = f"http://{HOST}:{port}"
-        wait_for(self.urls[proxy.name], folder)
+        wait_for(f"http://{HOST}:{port}", folder)
+        return f"http://{HOST}:{port}"
 
     def _start(self, command, folder, directory, environ):
         with (folder / "log").open("wb") as log:

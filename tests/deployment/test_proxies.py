@@ -10,7 +10,9 @@ import os
 import re
 import socket
 import subprocess
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -142,6 +144,50 @@ class TestFront:
 
     def test_plain_request_on_a_sockets_path_is_told_so(self, front):
         assert ask(front, "GET", "/ws/echo/")[0] == 426
+
+
+@pytest.fixture
+def handshakes():
+    """The headers of the handshakes that an application is sent; and its port."""
+    received = []
+
+    class Application(BaseHTTPRequestHandler):
+        def do_GET(self):
+            if self.path == "/ws/echo/":
+                received.append(dict(self.headers.items()))
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *args):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Application) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        yield received, server.server_port
+        server.shutdown()
+
+
+@pytest.mark.server
+@each_proxy
+def test_handshake_says_what_the_proxy_knows_and_nothing_that_the_client_claims(
+    proxy, fronts, handshakes, tmp_path_factory
+):
+    """In front of an application that shows what it was sent: Daphne has no way to."""
+    received, port = handshakes
+    url = fronts.put_in_front(proxy, [port], tmp_path_factory.mktemp("handshakes"))
+    key = {"Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
+    upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Origin": url}
+    ask(url, "GET", "/ws/echo/", headers=upgrade | key | LIES, source="127.0.0.2")
+    (headers,) = received
+    headers = {name.lower(): value for name, value in headers.items()}
+    assert headers["x-forwarded-for"] == "127.0.0.2"
+    assert headers["x-forwarded-proto"] == "http"
+    assert (headers["upgrade"].lower(), headers["connection"].lower()) == ("websocket", "upgrade")
+    assert headers["host"] == url.removeprefix("http://")
+    assert headers["origin"] == url
+    kept = {"x-forwarded-for", "x-forwarded-proto"}
+    assert not ({name.lower() for name in LIES} - kept) & set(headers)
 
 
 @pytest.mark.server
