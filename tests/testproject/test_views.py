@@ -1,5 +1,7 @@
 """The views, as Django's test client sees them."""
 
+import hashlib
+
 import pytest
 
 
@@ -67,3 +69,20 @@ def test_forwarded_headers_are_not_trusted(rf):
 def test_unknown_host_is_refused(client, settings):
     settings.ALLOWED_HOSTS = ["localhost"]
     assert client.get("/healthz", headers={"Host": "evil.example"}).status_code == 400
+
+
+def test_digest_says_what_came(client):
+    body = b"x" * 5_000_000  # above what Django keeps in memory
+    answer = client.post("/digest/", body, content_type="application/octet-stream")
+    assert answer.json() == {"bytes": len(body), "sha256": hashlib.sha256(body).hexdigest()}
+    assert client.get("/digest/").status_code == 405
+
+
+def test_healthz_says_who_asks(client):
+    headers = {"X-Forwarded-For": "192.0.2.1", "X-Forwarded-Proto": "https"}
+    answer = client.get("/healthz", headers=headers, REMOTE_ADDR="192.0.2.2").json()
+    assert answer["client"] == {
+        "address": "192.0.2.2",
+        "scheme": "http",
+        "forwarded_for": "192.0.2.1",
+    }
