@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bench.layers.measures import MEASURES, MEMBERS, PROCESSES
-from bench.layers.results import CPU, Ratio, Results, ratio, spread, values
+from bench.layers.results import CPU, Ratio, Results, losses, ratio, spread, values
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,18 @@ class Aim:
 
 @dataclass(frozen=True)
 class Verdict:
-    """``reached`` is ``None`` where nothing was measured."""
+    """``reached`` is ``None`` where nothing was measured, and no speed makes up for ``faults``:
+    messages that channels_ipc lost or delivered twice."""
 
     aim: Aim
     ratio: Ratio | None
+    faults: int = 0
 
     @property
     def reached(self) -> bool | None:
-        return None if self.ratio is None else self.aim.holds(self.ratio.spread.median)
+        if self.ratio is None:
+            return None
+        return not self.faults and self.aim.holds(self.ratio.spread.median)
 
 
 def aims() -> Iterator[Aim]:
@@ -73,8 +77,19 @@ INTERFERENCE = Aim(
 def verdicts(results: Results) -> list[Verdict]:
     """Return every aim with what the rounds say of it."""
     found = [
-        Verdict(aim, ratio(results, aim.measure, (aim.peer, aim.against), aim.figure))
+        Verdict(
+            aim,
+            ratio(results, aim.measure, (aim.peer, aim.against), aim.figure),
+            faults(results, aim.measure),
+        )
         for aim in aims()
     ]
     itself = spread(list(values(results, "interference", "ipc", "p99_ratio").values()))
-    return [*found, Verdict(INTERFERENCE, Ratio(itself, None) if itself else None)]
+    beside = Ratio(itself, None) if itself else None
+    return [*found, Verdict(INTERFERENCE, beside, faults(results, "interference"))]
+
+
+def faults(results: Results, measure: str) -> int:
+    """Return how many messages of ``measure`` channels_ipc lost or delivered twice."""
+    _, lost, duplicates = losses(results, measure, "ipc") or (0, 0, 0)
+    return lost + duplicates

@@ -110,6 +110,13 @@ def test_verdicts_come_from_the_data() -> None:
     assert found["one way, ipc over redis"] is False
 
 
+@pytest.mark.parametrize("fault", [{"lost": 1}, {"duplicates": 1}], ids=str)
+def test_aim_is_not_reached_by_losing_or_doubling_messages(fault: dict) -> None:
+    cells = (one_way("ipc", 4, 1e6, cpu_us_per_message=1.0, **fault), *results().cells)
+    found = verdicts(replace(results(), cells=cells))
+    assert not any(verdict.reached for verdict in found if verdict.aim.measure == "one_way")
+
+
 def test_verdict_on_interference_is_of_ipc_by_itself() -> None:
     cells = tuple(
         Cell("interference", peer, 1, {"p99_ratio": value})
