@@ -82,7 +82,7 @@ MEASURES = {
             (*CHANNELS_4, AGAIN, "raw"),
             ("paced.paced", "roles.echo"),
             APART,
-            3.5,
+            3.0,
             1.0,
             counts_cpu=False,  # the timer's and the wake-ups' would be more than the layer's
             options={"interval_s": round(1 / RATE_RPS, 6)},
