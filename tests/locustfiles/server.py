@@ -70,6 +70,9 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         seen, behaviour = self.seen, self.behaviour
+        if data.startswith(b"GET /seen "):
+            self.tell()
+            return
         seen.requests += 1
         seen.waiting += 1
         seen.waiting_max = max(seen.waiting, seen.waiting_max)
@@ -83,6 +86,13 @@ class Connection(asyncio.Protocol):
         asyncio.get_running_loop().call_at(
             Connection.free_at, self.answer, bool(faulty), must_close(data)
         )
+
+    def tell(self) -> None:
+        """Say what has been seen so far, which is not seen itself."""
+        self.seen.connections -= 1
+        body = json.dumps(asdict(self.seen)).encode()
+        self.transport.write(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        self.transport.close()
 
     def answer(self, faulty: bool, close: bool) -> None:
         fault = self.behaviour.fault if faulty else ""

@@ -12,27 +12,59 @@ def refusal(ended) -> str:
     return line
 
 
-@pytest.mark.parametrize(("option", "value"), [("--rps", "0"), ("--connection", "maybe")])
-def test_option_that_cannot_be_is_named_with_its_value(drive, option, value):
-    line = refusal(drive("http.py", "Latency", f"{option}={value}", "--host", "http://127.0.0.1"))
-    assert option in line
-    assert value in line
+HTTP, NOBODY = "http.py", ("--host", "http://127.0.0.1:1")
+# what is wrong -> the server, Locust's arguments, and what its one line says
+REFUSED = {
+    "a rate of 0": (None, (HTTP, "Latency", "--rps=0", *NOBODY), ("--rps", "0")),
+    "a connection that is none": (
+        None,
+        (HTTP, "Latency", "--connection=maybe", *NOBODY),
+        ("--connection", "maybe"),
+    ),
+    "a host where nobody answers": (None, (HTTP, "Latency", *NOBODY), ("start the server first",)),
+    "a path without a slash": (
+        None,
+        (HTTP, "Latency", *NOBODY, "--path", "no-slash"),
+        ("starts with /",),
+    ),
+    "no host": (None, (HTTP, "Latency"), ("--host",)),
+    "two tests": (
+        None,
+        (HTTP, "Latency", "Throughput", *NOBODY),
+        ("Latency or Throughput",),
+    ),
+    "a test that there is not": (
+        None,
+        (HTTP, "Latncy", *NOBODY),
+        ("no test 'Latncy': did you mean Latency",),
+    ),
+    "a search that is divided": (
+        None,
+        (HTTP, "Capacity", "--master", "--expect-workers", 2, *NOBODY),
+        ("one process",),
+    ),
+    "a warm-up as long as the run": (
+        ("server.py", "{}"),
+        (HTTP, "Latency", "--host", "http://127.0.0.1:{}", "--warm-up", 1),
+        ("--warm-up",),
+    ),
+    "a handshake that is denied": (
+        ("echo_server.py", "deny", "1"),
+        ("websocket.py", "Echo", "--host", "ws://127.0.0.1:{}"),
+        ("handshake 403",),
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("host", "path", "said"),
-    [
-        ("http://127.0.0.1:1", "/", "start the server first"),
-        ("http://127.0.0.1", "no-slash", "starts with /"),
-    ],
-)
-def test_target_that_cannot_be_is_named(drive, host, path, said):
-    line = refusal(drive("http.py", "Latency", "--host", host, "--path", path))
-    assert said in line
+@pytest.fixture(scope="module")
+def ended(at_once):
+    return at_once([(what, server, told) for what, (server, told, _) in REFUSED.items()])
 
 
-def test_host_left_out_is_asked_for(drive):
-    assert "--host" in refusal(drive("http.py", "Latency"))
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_cannot_be_is_named(ended, what):
+    line = refusal(ended[what])
+    assert all(said in line for said in REFUSED[what][2])
 
 
 def test_path_that_does_not_exist_is_refused_before_the_test(serve, drive):
@@ -42,28 +74,3 @@ def test_path_that_does_not_exist_is_refused_before_the_test(serve, drive):
     )
     assert "404" in line
     assert server.stop()["requests"] == 1
-
-
-def test_warm_up_as_long_as_the_run_is_refused(serve, drive):
-    host = f"http://127.0.0.1:{serve().port}"
-    assert "--warm-up" in refusal(drive("http.py", "Latency", "--host", host, "--warm-up", "1"))
-
-
-def test_two_tests_at_once_are_refused(drive):
-    line = refusal(drive("http.py", "Latency", "Throughput", "--host", "http://127.0.0.1:1"))
-    assert "Latency or Throughput" in line
-
-
-def test_test_that_there_is_not_is_refused_with_the_nearest(drive):
-    line = refusal(drive("http.py", "Latncy", "--host", "http://127.0.0.1:1"))
-    assert "no test 'Latncy': did you mean Latency" in line
-
-
-def test_search_for_the_capacity_cannot_be_divided(drive):
-    arguments = ("--master", "--expect-workers", 2, "--host", "http://127.0.0.1:1")
-    assert "one process" in refusal(drive("http.py", "Capacity", *arguments))
-
-
-def test_handshake_that_is_denied_is_refused_before_the_test(serve_echo, drive):
-    host = f"ws://127.0.0.1:{serve_echo('deny').port}"
-    assert "handshake 403" in refusal(drive("websocket.py", "Echo", "--host", host))

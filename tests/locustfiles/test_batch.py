@@ -2,9 +2,25 @@
 
 import pytest
 
+BATCH = ("websocket.py", "EchoBatch", "--host", "ws://127.0.0.1:{}", "--messages", 5)
+# case -> the fault, in every so many messages, and the options
+CASES = {
+    "no": ("none", 1, ("--connections", 100, "--opening", 0, "--detail", "no")),
+    "yes": ("none", 1, ("--connections", 100, "--opening", 0, "--detail", "yes")),
+    "close": ("close", 3, ("--connections", 10)),
+    "silent": ("silent", 5, ("--connections", 4, "--timeout", 0.3, "--detail", "yes")),
+    "corrupt": ("corrupt", 5, ("--connections", 4)),
+}
 
-def on(server, *arguments):
-    return ("--host", f"ws://127.0.0.1:{server.port}", *arguments)
+
+@pytest.fixture(scope="module")
+def batches(at_once):
+    return at_once(
+        [
+            (name, ("echo_server.py", fault, str(every)), (*BATCH, *options))
+            for name, (fault, every, options) in CASES.items()
+        ]
+    )
 
 
 def assert_accounted(load) -> None:
@@ -14,9 +30,8 @@ def assert_accounted(load) -> None:
 
 
 @pytest.mark.parametrize("detail", ["no", "yes"])
-def test_batch_sends_every_message_of_every_socket(serve_echo, drive, detail):
-    arguments = ("--connections", 100, "--messages", 5, "--opening", 0, "--detail", detail)
-    load = drive("websocket.py", "EchoBatch", *on(serve_echo(), *arguments)).load
+def test_batch_sends_every_message_of_every_socket(batches, detail):
+    load = batches[detail].load
     assert load.ok == load.scheduled
     assert load.counters["good"] == sum(load.counters.values()) == 100 * load.batches
     assert load.socket_errors == {}
@@ -28,9 +43,8 @@ def test_batch_sends_every_message_of_every_socket(serve_echo, drive, detail):
     assert_accounted(load)
 
 
-def test_socket_that_goes_down_drops_what_it_had_not_sent(serve_echo, drive):
-    arguments = ("--connections", 10, "--messages", 5)
-    load = drive("websocket.py", "EchoBatch", *on(serve_echo("close", 3), *arguments)).load
+def test_socket_that_goes_down_drops_what_it_had_not_sent(batches):
+    load = batches["close"].load
     each = 10 * load.batches
     assert (load.ok, load.error, load.dropped) == (2 * each, each, 2 * each)
     assert load.error_kinds == {"closed 1011": each}
@@ -38,17 +52,15 @@ def test_socket_that_goes_down_drops_what_it_had_not_sent(serve_echo, drive):
     assert_accounted(load)
 
 
-def test_reply_that_never_comes_is_a_timeout_and_the_socket_goes_on(serve_echo, drive):
-    arguments = ("--connections", 4, "--messages", 5, "--timeout", 0.3, "--detail", "yes")
-    load = drive("websocket.py", "EchoBatch", *on(serve_echo("silent", 5), *arguments)).load
+def test_reply_that_never_comes_is_a_timeout_and_the_socket_goes_on(batches):
+    load = batches["silent"].load
     assert load.timeout == 4 * load.batches
     assert load.counters["incomplete"] == 4 * load.batches
     assert load.socket_errors == {}
     assert_accounted(load)
 
 
-def test_corrupt_message_is_one(serve_echo, drive):
-    arguments = ("--connections", 4, "--messages", 5)
-    load = drive("websocket.py", "EchoBatch", *on(serve_echo("corrupt", 5), *arguments)).load
+def test_corrupt_message_is_one(batches):
+    load = batches["corrupt"].load
     assert load.error_kinds == {"corrupt": 4 * load.batches}
     assert_accounted(load)

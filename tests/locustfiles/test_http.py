@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -57,19 +56,33 @@ def test_latency_of_a_server_that_stalls_has_the_true_p99(serve, drive, percenti
     assert percentile_ms(load.latency_us, 50) < 50
 
 
-@pytest.mark.parametrize(
-    ("fault", "kind"),
-    [
-        ("wrong_body", "wrong body"),
-        ("status", "status 503"),
-        ("truncated", "closed early"),
-        ("malformed", "malformed reply"),
-        ("reset", "reset"),
-    ],
-)
-def test_fault_of_a_reply_is_an_error_of_its_kind(serve, drive, fault, kind):
-    server = serve(fault=fault, every=4)
-    ended = drive("http.py", "Latency", *on(server, "--rps", 100))
+KINDS = {
+    "wrong_body": "wrong body",
+    "status": "status 503",
+    "truncated": "closed early",
+    "malformed": "malformed reply",
+    "reset": "reset",
+}
+FRAMINGS = ("chunked", "unsized")
+
+
+@pytest.fixture(scope="module")
+def faulty(at_once):
+    """Every fault in each fourth reply, and every framing in all, of 100."""
+    behaviours = {fault: {"fault": fault, "every": 4} for fault in KINDS}
+    behaviours |= {framing: {"fault": framing} for framing in FRAMINGS}
+    arguments = ("http.py", "Latency", "--host", "http://127.0.0.1:{}", "--expect-body", "OK")
+    return at_once(
+        [
+            (fault, ("server.py", json.dumps(behaviour)), (*arguments, "--rps", 100))
+            for fault, behaviour in behaviours.items()
+        ]
+    )
+
+
+@pytest.mark.parametrize(("fault", "kind"), KINDS.items())
+def test_fault_of_a_reply_is_an_error_of_its_kind(faulty, fault, kind):
+    ended = faulty[fault]
     load = ended.load
     assert ended.code == 1, "Locust's exit code for a run with failed requests"
     assert load.error_kinds == {kind: 25}
@@ -77,9 +90,9 @@ def test_fault_of_a_reply_is_an_error_of_its_kind(serve, drive, fault, kind):
     assert_accounted(load)
 
 
-@pytest.mark.parametrize("framing", ["chunked", "unsized"])
-def test_reply_without_a_length_is_read_whole(serve, drive, framing):
-    ended = drive("http.py", "Latency", *on(serve(fault=framing), "--rps", 100))
+@pytest.mark.parametrize("framing", FRAMINGS)
+def test_reply_without_a_length_is_read_whole(faulty, framing):
+    ended = faulty[framing]
     assert (ended.code, ended.load.ok, ended.load.error) == (0, 100, 0)
 
 
@@ -147,19 +160,19 @@ def test_rest_doubles_each_time_all_clients_have_failed(failed_in_a_row, expecte
 
 
 def test_interrupted_run_writes_its_result_and_exits_with_130(serve, tmp_path):
-    result = tmp_path / "load.json"
+    server, result = serve(), tmp_path / "load.json"
     locust = subprocess.Popen(
         [
             *(sys.executable, "-P", "-m", "locust", "-f", str(LOCUST_FILE), "Latency"),
             *("--headless", "--only-summary", "-t", "60s", "--result-json", str(result)),
-            *("--host", f"http://127.0.0.1:{serve().port}", "--csv", str(tmp_path / "seen")),
+            *("--host", f"http://127.0.0.1:{server.port}"),
         ],
         cwd=tmp_path,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    time.sleep(4)
+    server.wait_for(60)
     locust.send_signal(signal.SIGINT)
     assert locust.wait(timeout=30) == 130
     load = load_from(json.loads(result.read_text()))

@@ -26,16 +26,25 @@ def test_echo_times_the_opening_of_each_socket(serve_echo, drive, percentile_ms)
     assert 0 < percentile_ms(ended.load.connect_us, 50) < 5000
 
 
-@pytest.mark.parametrize(
-    ("fault", "kind", "counter"),
-    [
-        ("corrupt", "corrupt", "corrupt"),
-        ("close", "closed 1011", "incomplete"),
-    ],
-)
-def test_fault_of_a_reply_is_an_error_of_its_kind(serve_echo, drive, fault, kind, counter):
-    ended = drive("websocket.py", "EchoAtRate", *on(serve_echo(fault, 10), "--rps", 400))
-    load = ended.load
+FAULTS = {"corrupt": ("corrupt", "corrupt"), "close": ("closed 1011", "incomplete")}
+
+
+@pytest.fixture(scope="module")
+def faulty(at_once):
+    """Each fault in every tenth message of 400, over 10 sockets."""
+    told = ("--host", "ws://127.0.0.1:{}", "--connections", 10, "--rps", 400)
+    return at_once(
+        [
+            (fault, ("echo_server.py", fault, "10"), ("websocket.py", "EchoAtRate", *told))
+            for fault in FAULTS
+        ]
+    )
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_fault_of_a_reply_is_an_error_of_its_kind(faulty, fault):
+    load = faulty[fault].load
+    kind, counter = FAULTS[fault]
     assert load.error_kinds[kind] >= 10
     assert load.counters[counter] >= 10
     assert load.sent == load.ok + load.error + load.timeout == 400

@@ -5,7 +5,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -85,8 +84,9 @@ def test_two_workers_share_the_clients_of_a_closed_loop(serve, swarm):
 
 
 def test_worker_that_is_lost_leaves_a_warning_and_exit_code_3(serve, swarm):
-    master, workers, result = swarm("http.py", "Latency", *on(serve().port), "--rps", 50, "-t", 4)
-    time.sleep(5)  # they have found each other, and are at work
+    server = serve()
+    master, workers, result = swarm("http.py", "Latency", *on(server.port), "--rps", 50, "-t", 4)
+    server.wait_for(60)
     workers[0].kill()
     assert master.wait(LIMIT_S) == 3
     load = load_from(json.loads(result.read_text()))
@@ -95,8 +95,9 @@ def test_worker_that_is_lost_leaves_a_warning_and_exit_code_3(serve, swarm):
 
 
 def test_interrupted_master_has_the_result_of_both(serve, swarm):
-    master, _, result = swarm("http.py", "Latency", *on(serve().port), "--rps", 100, "-t", 50)
-    time.sleep(6)
+    server = serve()
+    master, _, result = swarm("http.py", "Latency", *on(server.port), "--rps", 100, "-t", 50)
+    server.wait_for(60)
     master.send_signal(signal.SIGINT)
     assert master.wait(LIMIT_S) == 130
     load = load_from(json.loads(result.read_text()))
