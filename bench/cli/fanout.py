@@ -16,12 +16,13 @@ from rich.table import Table
 from bench import provenance
 from bench.errors import BadInput
 from bench.fanout import floor
-from bench.fanout.cells import QUESTIONS, QUICK_QUESTIONS, Cell, cells
+from bench.fanout.cells import QUESTIONS, QUICK_QUESTIONS, Cell, cells, variant
 from bench.fanout.chart import charts
 from bench.fanout.floor import Floor
 from bench.fanout.measure import Outcome, measured
 from bench.fanout.page import readme
 from bench.fanout.results import Results, write, write_raw
+from bench.fanout.search import largest
 from bench.ledger import LOCAL, new_folder
 from bench.theme import LIGHT, png, svg
 
@@ -31,6 +32,11 @@ ATTEMPTS = 3  # of a cell that missed a gate; the discards are kept
 FLOOR_FRAME_BYTES = 20 * 1_028
 FLOOR_SOCKETS = 1_000
 FLOOR_S = 2.0
+MOST_P95_MS = 250.0
+SEARCHED = Cell(
+    "limit", variant("hub"), subscriptions=1_000, topics=50_000, rate=2_000.0, seconds=5.0
+)
+FIRST_USERS, MOST_USERS = 125, 8_000
 
 
 @click.command()
@@ -43,6 +49,11 @@ FLOOR_S = 2.0
     type=click.Path(path_type=Path),
     help="A new folder. Without it: results/local/<date>-<time>-fanout.",
 )
+@click.option(
+    "--find-users",
+    is_flag=True,
+    help=f"Instead: the most users that one process serves at a p95 of {MOST_P95_MS:g} ms.",
+)
 @click.option("--list", "listing", is_flag=True, help="Name the cells, and measure nothing.")
 def fanout(
     questions: tuple[str, ...],
@@ -50,6 +61,7 @@ def fanout(
     rounds: int | None,
     quick: bool,
     into: Path | None,
+    find_users: bool,
     listing: bool,
 ) -> None:
     """Measure fan-out to topics: hub against group_send, layers, WebSocket against long polling.
@@ -66,7 +78,11 @@ def fanout(
             console.print(cell.name, soft_wrap=True, highlight=False)
         return
     folder = new_folder(into or LOCAL / f"{started:%Y%m%d-%H%M%S}-fanout", started)
-    results = taken(planned, chosen, rounds or (QUICK_ROUNDS if quick else ROUNDS), folder, started)
+    if find_users:
+        results = searched(folder, started, console)
+    else:
+        asked = rounds or (QUICK_ROUNDS if quick else ROUNDS)
+        results = taken(planned, chosen, asked, folder, started)
     publish(results, folder)
     console.print(table(results))
     console.print(f"{folder}/README.md", soft_wrap=True)
@@ -114,6 +130,35 @@ def taken(
         except KeyboardInterrupt:
             return results(None)
     return results(datetime.now(UTC))
+
+
+def searched(folder: Path, started: datetime, console: Console) -> Results:
+    """Find the most users at which nothing is lost and the p95 is low enough; keep each try.
+
+    Each user subscribes to 1,000 of 50,000 topics, and 2,000 messages/s are published.
+    """
+    outcomes: list[Outcome] = []
+    pinned = provenance.pinning(os.sched_getaffinity(0), provenance.siblings())
+    found = provenance.provenance(pinned=pinned, seed=0, command=provenance.command_line())
+
+    def holds(users: int) -> bool:
+        load = replace(SEARCHED, users=users)
+        outcome = nameless(measured(load, 1, pinned))
+        write_raw(outcome, folder)
+        outcomes.append(outcome)
+        console.print(line(outcome), highlight=False)
+        return serves(outcome)
+
+    held, failed = largest(holds, FIRST_USERS, MOST_USERS)
+    console.print(f"held {held} users, did not hold {failed}")
+    began, ended = (one.isoformat(timespec="seconds") for one in (started, datetime.now(UTC)))
+    return Results(began, ended, 1, ("limit",), tuple(outcomes), (), found)
+
+
+def serves(one: Outcome) -> bool:
+    """Whether everything came, once and soon enough."""
+    wrong = sum(one.counts.get(name, 0) for name in ("lost", "missing", "duplicated", "refused"))
+    return not one.failure and not wrong and one.p95_ms is not None and one.p95_ms <= MOST_P95_MS
 
 
 def attempts(cell: Cell, number: int, pinned: provenance.Pinning) -> Iterator[Outcome]:
