@@ -306,7 +306,10 @@ class Inbox:
         if self.expired or self.sweep_at <= now:
             self.settle()
         if taker is not None:
-            self._hand(taker, frames[0])
+            try:
+                taker.hand(frames[0].payload)
+            finally:
+                self._put_back(taker, frames[0])
         elif waiters:
             wake_now(waiters, loop)
 
@@ -329,16 +332,13 @@ class Inbox:
         waiter = queue.waiters[0]
         return queue.waiters.popleft() if waiter.loop is loop and not waiter.done else None
 
-    def _hand(self, taker: Waiter, frame: wire.Frame) -> None:
-        try:
-            taker.hand(frame.payload)
-        finally:
-            payload = taker.withdraw()
-            if payload is not None:  # it will look into the queue, when it comes to it
-                with self.lock:
-                    self.queue(frame.name).items.appendleft(
-                        (frame.deadline, frame.generation, payload)
-                    )
+    def _put_back(self, taker: Waiter, frame: wire.Frame) -> None:
+        """Queue what ``taker`` did not take at once: it will look there when it comes to it."""
+        payload = taker.withdraw()
+        if payload is not None:
+            with self.lock:
+                items = self.queue(frame.name).items
+                items.appendleft((frame.deadline, frame.generation, payload))
 
     def forget(self) -> None:
         """Close what a child process inherited."""

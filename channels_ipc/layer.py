@@ -7,7 +7,7 @@ from asyncio import get_running_loop
 from difflib import get_close_matches
 from threading import Lock
 from time import monotonic
-from typing import Any
+from typing import Any, NoReturn
 from weakref import WeakSet
 
 from channels.exceptions import ChannelFull, MessageTooLarge
@@ -75,7 +75,9 @@ class IPCChannelLayer(BaseChannelLayer):  # type: ignore[misc]  # Channels publi
         """Send ``message``; raise ``ChannelFull`` or ``MessageTooLarge``. Never blocks."""
         endpoint = self._endpoint or self._start()
         way = endpoint.ways.get(channel) or self._way(endpoint, channel)
-        payload = self._pack(message)
+        payload = pack(message)
+        if len(payload) > self.message_limit or not isinstance(message, dict):
+            self._refuse(message, payload)
         try:
             sent = way.post(payload, monotonic() + self.expiry, endpoint.generation[0])
         except OSError as error:
@@ -143,7 +145,9 @@ class IPCChannelLayer(BaseChannelLayer):  # type: ignore[misc]  # Channels publi
         if group not in self._groups:
             self._check_group(group)
         endpoint = self._endpoint or self._start()
-        payload = self._pack(message)
+        payload = pack(message)
+        if len(payload) > self.message_limit or not isinstance(message, dict):
+            self._refuse(message, payload)
         try:
             endpoint.fan_out(group, payload, monotonic() + self.expiry)
         except OSError as error:
@@ -202,15 +206,12 @@ class IPCChannelLayer(BaseChannelLayer):  # type: ignore[misc]  # Channels publi
             self._groups.clear()
         self._groups.add(group)
 
-    def _pack(self, message: Message) -> bytes:
+    def _refuse(self, message: object, payload: bytes) -> NoReturn:
         if not isinstance(message, dict):
             raise TypeError(f"a message is a dict, not {type(message).__name__}")
-        payload: bytes = pack(message)
-        if len(payload) > self.message_limit:
-            raise MessageTooLarge(
-                f"{len(payload)} bytes: the layer's message_limit is {self.message_limit}"
-            )
-        return payload
+        raise MessageTooLarge(
+            f"{len(payload)} bytes: the layer's message_limit is {self.message_limit}"
+        )
 
 
 SETTINGS = (

@@ -48,7 +48,9 @@ class Waiter:
     def hand(self, payload: Any) -> None:
         """Resume the waiting task with ``payload``; ``withdraw`` it if the task did not take it."""
         self._payload = payload
-        self.resume()
+        self.done = True  # as in ``resume``, without another call
+        if self._callback is not None and self._context is not None:
+            self._context.run(self._callback, self)
 
     def withdraw(self) -> Any:
         """Return what was handed over and nobody has taken, ``None`` where there is nothing."""

@@ -573,6 +573,7 @@ async def receive_directly(layer, channel, count):
         await layer.receive(channel)
 
 
+@pytest.mark.timing
 async def test_idle_receivers_use_no_cpu(make_layer):
     layer = make_layer()
     tasks = [asyncio.create_task(layer.receive(await layer.new_channel())) for _ in range(20)]

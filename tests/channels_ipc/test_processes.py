@@ -423,6 +423,7 @@ async def test_mailbox_of_a_dead_parent_is_dead_though_its_child_lives(make_laye
         os.kill(child, signal.SIGKILL)
 
 
+@pytest.mark.timing
 def test_idle_process_uses_no_cpu(start):
     program = start("""
     async def main():
