@@ -146,6 +146,10 @@ def configuration(
     folder it lies in, is left for supervisord: that is the project's root wherever it is copied
     to. ``path`` is where the servers' programs are.
     """
+    if variant.proxy == "swarm":
+        from bench.swarm import stack  # it is made of what is here
+
+        return stack.configuration(variant)
     values = environment(variant, redis_url=redis_url, root="%(here)s")
     head, files = _without_include((ROOT / "supervisord.conf").read_text())
     texts = [(ROOT / name).read_text() for name in _expanded(files, values).split()]

@@ -151,6 +151,9 @@ def require(variant: Variant, shell: Mapping[str, str]) -> None:
 
     Kills what a deployment that crashed has left.
     """
+    if variant.proxy == "swarm":
+        swarm.require()
+        return
     check_root()
     if not stack_bin(variant).is_dir():
         stack = STACKS[variant.stack]

@@ -83,7 +83,7 @@ def show(variant: Variant, into: Path | None) -> None:
     if into is not None:
         _write(into, files | proxy)
         return
-    click.echo(files.pop("supervisord.conf"), nl=False)
+    click.echo(files.pop(next(iter(files))), nl=False)
     for name, text in proxy.items():
         click.echo(f"\n# ==> {name} <==\n{text}", nl=False)
     for name in files:

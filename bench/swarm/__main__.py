@@ -3,11 +3,10 @@
 import sys
 
 from bench.errors import BadInput
-from bench.swarm import engine, image
+from bench.swarm import deployment
 
 if __name__ == "__main__":
     try:
-        engine.require()
-        image.require()
+        deployment.require()
     except BadInput as error:
         sys.exit(str(error))

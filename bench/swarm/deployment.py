@@ -8,9 +8,16 @@ from typing import Any
 
 from bench.swarm import image, stack
 from bench.swarm.engine import Engine, EngineFailed, engine
+from bench.swarm.engine import require as require_engine
 from bench.variants import Variant
 
 START_S = 120.0  # for containers that start all at once on a busy machine
+
+
+def require() -> None:
+    """Raise ``BadInput`` where containers cannot be run as things are."""
+    require_engine()
+    image.require()
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from bench.contract.replies import get, told
 from bench.environment import HOST, ROOT, environment
 from bench.readiness import mismatches
 from bench.swarm.engine import Engine, EngineFailed, until
-from bench.swarm.image import Images
+from bench.swarm.image import MADE, Images
 from bench.variants import Variant
 
 NAME = "channels"
@@ -73,6 +73,23 @@ def variables(variant: Variant, images: Images) -> dict[str, str]:
         "TESTPROJECT_MIDDLEWARE": variant.middleware,
         "TESTPROJECT_DELIVERY": variant.delivery,
     }
+
+
+def configuration(variant: Variant) -> dict[str, str]:
+    """Return file name -> text: compose.yaml as ``variant``, and what it reads.
+
+    The images and the secret key are left for whoever deploys it to give.
+    """
+    values = variables(variant, MADE)
+    left = {"DJANGO_SECRET_KEY", "SWARM_IMAGE", "SWARM_HAPROXY_IMAGE", "SWARM_REDIS_IMAGE"}
+
+    def value(match: re.Match[str]) -> str:
+        name = match[1]
+        return values[name] if name in values.keys() - left else match[0]
+
+    compose = re.sub(r"\$\{(\w+):-[^}]*\}", value, (ROOT / "compose.yaml").read_text())
+    haproxy = "swarm/haproxy.cfg"
+    return {"compose.yaml": compose, haproxy: (ROOT / haproxy).read_text()}
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ import shutil
 import subprocess
 
 import pytest
+import yaml
 
 from bench import ports
-from bench.environment import ROOT
+from bench.environment import ROOT, configuration
 from bench.swarm import image, stack
 from bench.variants import SWARM_VARIANTS
 
@@ -145,3 +146,15 @@ def test_command_of_a_container_is_filled_in_and_listens_for_the_others(variant)
     assert "0.0.0.0" in command
     assert str(ports.APPLICATION) in command
     assert "127.0.0.1" not in command
+
+
+def test_configuration_to_take_home_is_the_variant():
+    variant = SWARM_VARIANTS["gunicorn-swarm-x8"]
+    text = configuration(variant)["compose.yaml"]
+    shown = yaml.safe_load(text)["services"]
+    assert shown["web"]["command"] == stack.command(variant)
+    assert shown["web"]["deploy"]["replicas"] == 8
+    assert shown["redis"]["deploy"]["replicas"] == 0
+    # What is left is for whoever deploys it: a secret key, a name, the images.
+    assert not re.findall(r"\$\{SWARM_(?!\w*IMAGE)", text)
+    assert "${DJANGO_SECRET_KEY:?" in text
