@@ -9,7 +9,15 @@ from rich.console import Console
 from bench.balancing.cells import ECHO_CELLS, ECHO_COLUMNS, ECHO_STUDY, EchoCell
 from bench.balancing.rounds import Plan
 from bench.balancing.site import target as resolved
-from bench.cli.http import ROUNDS, STUDY_ROUNDS, own_columns, refuse_bad, run, study_columns
+from bench.cli.http import (
+    ROUNDS,
+    STUDY_ROUNDS,
+    own_columns,
+    refuse_bad,
+    refuse_both,
+    run,
+    study_columns,
+)
 from bench.tools.locust import LOCUST
 
 VARIANT = "daphne-ipc"
@@ -51,6 +59,7 @@ def echo(
     1 where a cell could not be measured.
     """
     refuse_bad(messages, connections, seconds)
+    refuse_both(target, variants, study=study)
     missing: dict[str, str] = {}
     if study:
         columns, cells = study_columns(ECHO_COLUMNS, variants, missing), ECHO_CELLS

@@ -12,7 +12,7 @@ from bench.balancing.cells import HTTP_CELLS, HTTP_COLUMNS, HTTP_STUDY, Column, 
 from bench.balancing.publish import measure
 from bench.balancing.rounds import Plan
 from bench.balancing.site import target as resolved
-from bench.cli.run import interruptible, kept_to
+from bench.cli.run import INTERRUPTED, interruptible, kept_to
 from bench.errors import BadInput
 from bench.tools import TOOLS, absence, chosen
 from bench.tools.tool import Tool
@@ -58,6 +58,8 @@ def http(
     Prints rates, requests per second of server CPU, errors by kind, CPU, memory and processes, and
     says why the tools disagree where they do. Exits with 1 where a cell could not be measured.
     """
+    refuse_bad(clients, requests, seconds)
+    refuse_both(target, variants, study=study)
     found, missing = chosen(tools)
     absent = {tool.name: absence(tool) for tool in missing}
     if study:
@@ -76,7 +78,6 @@ def http(
         secrets.randbelow(2**32) if seed is None else seed,
         own=resolved(target) if target else None,
     )
-    refuse_bad(clients, requests, seconds)
     run(plan, "HTTP through several fronts", study, absent, into, console)
 
 
@@ -94,6 +95,13 @@ def refuse_bad(*numbers: int) -> None:
     for one in numbers:
         if one < 1:
             raise BadInput(f"{one} asks for nothing: give 1 or more")
+
+
+def refuse_both(target: str | None, variants: tuple[str, ...], *, study: bool) -> None:
+    """Raise ``BadInput`` where a server of one's own is to take part beside variants."""
+    if target and (variants or study):
+        others = "--study" if study else " ".join(variants)
+        raise BadInput(f"-p {target} is measured by itself: leave out {others}")
 
 
 def own_columns(variants: tuple[str, ...], target: str | None) -> tuple[Column, ...]:
@@ -136,7 +144,7 @@ def run(
         supervise.require(resolve(plan.columns[0].variant), os.environ)
     pinned = provenance.pinning(os.sched_getaffinity(0), provenance.siblings())
     with kept_to(pinned), interruptible():
-        _, readings = measure(
+        about, readings = measure(
             plan,
             title=title,
             study=study,
@@ -145,5 +153,7 @@ def run(
             pinned=pinned,
             console=console,
         )
+    if about.finished is None:
+        raise SystemExit(INTERRUPTED)
     if readings.failures() or not readings.all:
         raise SystemExit(FAILED)

@@ -5,8 +5,8 @@ import shutil
 from bench.tools.text import number, optional
 from bench.tools.tool import ROOT, Job, Outcome, Tool
 
-HERE = ROOT / "tools"  # `make tools` puts it there; see its package.json
-_SCRIPT = HERE / "node_modules" / "loadtest" / "bin" / "loadtest.js"
+# `make tools` puts it there; see tools/package.json.
+_SCRIPT = ROOT / "tools" / "node_modules" / "loadtest" / "bin" / "loadtest.js"
 
 
 def find() -> tuple[str, ...] | None:

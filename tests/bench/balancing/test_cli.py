@@ -65,6 +65,8 @@ def test_echo_explains_what_was_corrupt(serve, tmp_path):
         (("http", "--study", "nginxx"), "no column"),
         (("echo", "-n", "0", "-p", "1"), "give 1 or more"),
         (("http", "--tool", "abb"), "did you mean ab"),
+        (("http", "-p", "1", "gunicorn"), "leave out gunicorn"),
+        (("echo", "-p", "1", "--study"), "leave out --study"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(arguments, said):
