@@ -6,9 +6,12 @@ import json
 import os
 import signal
 import time
+import xmlrpc.client
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+
+from websockets.exceptions import WebSocketException
 
 from bench import control, ports, readiness
 from bench.environment import HOST
@@ -24,6 +27,9 @@ RELOADS = 3
 
 class Unharmed(RuntimeError):  # noqa: N818
     """The fault could not be brought about: there is nothing to say about it."""
+
+
+_OBSTACLES = (Unharmed, OSError, WebSocketException, readiness.NotReady, xmlrpc.client.Error)
 
 
 @dataclass(frozen=True)
@@ -64,17 +70,27 @@ class Fault:
 
 
 def outcome(deployment: Deployment, fault: Fault) -> Outcome:
-    """Return what ``fault`` does to ``deployment``, which serves again when this returns."""
+    """Return what ``fault`` does to ``deployment``, which serves again when this returns.
+
+    Raises ``Unharmed`` where the load could not start, the fault not be caused, or not be undone.
+    """
     ended: set[int] = set()
-    seen, began_s = asyncio.run(
-        observed(
-            deployment.base_url,
-            lambda: ended.update(fault.cause(deployment)),
-            sockets=deployment.variant.interface == "asgi",
-            before_s=BEFORE_S,
-            after_s=AFTER_S,
-        )
+    load = observed(
+        deployment.base_url,
+        lambda: ended.update(fault.cause(deployment)),
+        sockets=deployment.variant.interface == "asgi",
+        before_s=BEFORE_S,
+        after_s=AFTER_S,
     )
+    try:
+        seen, began_s = asyncio.run(load)
+    except _OBSTACLES as error:
+        raise Unharmed(f"{fault.name}: {error}") from error
+    except ExceptionGroup as several:
+        obstacles, others = several.split(_OBSTACLES)
+        if obstacles is None or others is not None:
+            raise
+        raise Unharmed(f"{fault.name}: {obstacles.exceptions[0]}") from several
     return summed(deployment.variant.name, fault.name, seen, began_s, ended)
 
 

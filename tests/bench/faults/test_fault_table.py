@@ -6,11 +6,13 @@ from itertools import product
 import pytest
 from click.testing import CliRunner
 
+from bench import ports
 from bench.cli import main
 from bench.cli.faults import DEFAULT, shuffled
-from bench.faults.cases import summed
+from bench.faults.cases import Fault, Unharmed, outcome, summed
 from bench.faults.page import Results, page, read, write
 from bench.faults.traffic import Request, Seen, Socket
+from bench.supervise import Deployment
 from bench.variants import resolve
 
 NAME = "uvicorn-ipc-nginx-x4-ports"
@@ -94,9 +96,7 @@ def test_every_round_has_every_variant_once_and_the_seed_repeats_it():
 
 def test_default_has_each_proxy_with_and_without_sockets():
     found = {(resolve(name).proxy, resolve(name).interface) for name in DEFAULT}
-    assert found == {
-        (proxy, i) for proxy in ("nginx", "haproxy", "apache") for i in ("wsgi", "asgi")
-    }
+    assert found == set(product(("nginx", "haproxy", "apache"), ("wsgi", "asgi")))
 
 
 @pytest.mark.parametrize(
@@ -112,3 +112,17 @@ def test_variant_without_a_front_is_one_line(arguments, reason, tmp_path):
     assert reason in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert not (tmp_path / "new").exists()
+
+
+def test_fault_that_cannot_be_caused_is_said_so_and_no_bug_is_hidden(monkeypatch, free_port):
+    monkeypatch.setattr(ports, "NGINX", free_port)  # nobody is there: every request is refused
+    deployment = Deployment(resolve("gunicorn-nginx-x4-ports"), {}, 1)
+
+    def unharmed(_):
+        raise Unharmed("supervisord knows of no gunicorn")
+
+    with pytest.raises(Unharmed, match=r"^kill: supervisord knows of no gunicorn$"):
+        outcome(deployment, Fault("kill", "", unharmed))
+    with pytest.raises(ExceptionGroup) as group:
+        outcome(deployment, Fault("kill", "", lambda _: 1 / 0))
+    assert group.group_contains(ZeroDivisionError)
