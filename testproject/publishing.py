@@ -41,6 +41,10 @@ class Feed:
     share: int | None = None  # which publisher this is, from 0; None: all of them
 
     def __post_init__(self) -> None:
+        for name in ("topics", "message_bytes", "publishers", "count"):
+            value = getattr(self, name)
+            if value is not None and type(value) is not int:
+                raise FeedError(f"{name} {value!r}: give a whole number")
         if not 1 <= self.topics <= MOST_TOPICS:
             raise FeedError(f"topics {self.topics}: there are 1 to {MOST_TOPICS}")
         if not 1 <= self.publishers <= min(self.topics, 64):

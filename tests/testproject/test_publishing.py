@@ -22,6 +22,7 @@ from testproject.topics import PublishConsumer
         {"message_bytes": 36},
         {"message_bytes": 70_000},
         {"count": 0},
+        {"topics": 1.5},
         {"seconds": -1},
     ],
 )
