@@ -122,8 +122,8 @@ def taken(
                 cpus = (*(pinned.server or ()), *(pinned.generator or ()))
                 floors.append(floor.measure(FLOOR_SOCKETS, FLOOR_FRAME_BYTES, FLOOR_S, cpus))
                 for cell in random.Random(f"{seed}/{number}").sample(planned, len(planned)):  # noqa: S311
-                    for outcome in attempts(cell, number, pinned):
-                        write_raw(outcome, folder)
+                    for attempt, outcome in enumerate(attempts(cell, number, pinned), 1):
+                        write_raw(outcome, folder, attempt)
                     outcomes.append(outcome)
                     write(results(None), folder)
                     progress.update(task, advance=1, description=line(outcome))

@@ -96,8 +96,9 @@ def write(results: Results, folder: Path) -> Path:
     return path
 
 
-def write_raw(outcome: Outcome, folder: Path) -> None:
-    name = f"{outcome.round:02d}-{outcome.cell}.json"
+def write_raw(outcome: Outcome, folder: Path, attempt: int = 1) -> None:
+    """Write one outcome into ``raw/``: those that missed a gate, too."""
+    name = f"{outcome.round:02d}-{outcome.cell}-{attempt}.json"
     (folder / "raw" / name).write_text(json.dumps(asdict(outcome), indent=1) + "\n")
 
 

@@ -21,6 +21,10 @@ PARTS = [
 ]
 USAGE = Usage(1.0, 1.0, 1.0, None, None, 1)
 QUIET = Machine(4.0, 1.0, 0.0, 0.0)
+COUNTS = dict.fromkeys(
+    ("lost", "missing", "duplicated", "reordered", "corrupt", "foreign", "refused", "closed"), 0
+)
+QUIET_SIDE = (USAGE, QUIET)
 PROVENANCE = {
     "commit": "abc",
     "machine": {"cpu": "a CPU", "usable_processors": 2, "kernel": "Linux"},
@@ -133,6 +137,42 @@ def test_charts_are_drawn_of_what_was_measured():
 def test_command_refuses_what_measures_nothing(arguments, complaint):
     with pytest.raises(BadInput, match=complaint):
         CliRunner().invoke(fanout, arguments, catch_exceptions=False)
+
+
+def test_command_finds_the_most_users_and_keeps_every_try(monkeypatch, tmp_path):
+    def measured(cell, number, pinned):
+        return replace(outcome(number, cell), p95_ms=cell.users / 4)
+
+    monkeypatch.setattr("bench.cli.fanout.measured", measured)
+    arguments = ["--find-users", "--into", str(tmp_path / "found")]
+    told = CliRunner().invoke(fanout, arguments, catch_exceptions=False)
+    assert "held 1000 users, did not hold 1125" in told.output
+    assert len(list((tmp_path / "found" / "raw").iterdir())) == len(
+        results.read(tmp_path / "found").outcomes
+    )
+    assert (tmp_path / "found" / "README.md").is_file()
+
+
+@pytest.mark.parametrize("round_", [1, 2])
+def test_command_measures_again_what_missed_a_gate(monkeypatch, tmp_path, round_):
+    tries = []
+
+    def measured(cell, number, pinned):
+        tries.append(number)
+        gates = checks(
+            10, {**COUNTS, "received": 10 if tries.count(number) == 2 else 9}, *QUIET_SIDE
+        )
+        return replace(outcome(number, cell, counts=COUNTS), gates=tuple(gates))
+
+    monkeypatch.setattr("bench.cli.fanout.measured", measured)
+    monkeypatch.setattr("bench.cli.fanout.FLOOR_SOCKETS", 10)
+    monkeypatch.setattr("bench.cli.fanout.FLOOR_S", 0.05)
+    folder = tmp_path / "again"
+    arguments = ["--rounds", str(round_), "--only", "idle-uvicorn-ipc-group", "--into", str(folder)]
+    told = CliRunner().invoke(fanout, arguments, catch_exceptions=False)
+    assert told.exit_code == 0, told.output
+    assert tries == [number for number in range(1, round_ + 1) for _ in range(2)]
+    assert len(list((folder / "raw").iterdir())) == 2 * round_
 
 
 def test_command_lists_cells_without_measuring():
