@@ -145,7 +145,8 @@ def idle(cells: Iterable[list[Outcome]]) -> Iterator[str]:
     for outcomes in cells:
         one = outcomes[0]
         if one.rss_subscribed_bytes is None or one.rss_idle_bytes is None:
-            yield f"| {one.arm} | failed: {(one.failure or 'nothing measured').splitlines()[0]} | | | |"
+            reason = (one.failure or "nothing measured").splitlines()[0]
+            yield f"| {one.arm} | failed: {reason} | | | |"
             continue
         grown = (one.rss_subscribed_bytes - one.rss_idle_bytes) / one.users / 1024
         open_s = one.ramp[-1]["ready_s"]
