@@ -128,5 +128,8 @@ class Book:
 def line(outcome: Outcome) -> str:
     """Return what a person wants to see go by."""
     said = f"{outcome.variant} {outcome.fault}: {outcome.requests_lost} of {outcome.requests}"
-    sockets = f", {outcome.sockets_lost} of {outcome.sockets} sockets" if outcome.sockets else ""
-    return f"{said} requests{sockets} lost"
+    if not outcome.sockets:
+        return f"{said} requests lost"
+    ended = sum(outcome.sockets_ended.values())
+    lost = "" if outcome.sockets_lost is None else f", {outcome.sockets_lost} of them needlessly"
+    return f"{said} requests lost; {ended} of {outcome.sockets} sockets ended{lost}"

@@ -55,9 +55,11 @@ class Outcome:
         return self.requests - self.results.get("ok", 0)
 
     @property
-    def sockets_lost(self) -> int:
-        """How many ended that needed not to, as far as that can be told."""
-        return sum(self.sockets_ended.values()) - (self.sockets_inevitable or 0)
+    def sockets_lost(self) -> int | None:
+        """How many ended that needed not to; None where that could not be told."""
+        if self.sockets_inevitable is None:
+            return None
+        return sum(self.sockets_ended.values()) - self.sockets_inevitable
 
 
 @dataclass(frozen=True)

@@ -97,12 +97,18 @@ def row(rounds: Sequence[Outcome]) -> str:
         worst([one.slowest_failure_ms for one in rounds]),
         worst([one.slowest_ms for one in rounds]),
         f"{sockets}" if sockets else "",
-        f"{sum(inevitable)}" if told else "",
-        f"{sum(one.sockets_lost for one in rounds)}" if told else "",
+        f"{sum(inevitable)}" if told else ended(rounds) if sockets else "",
+        f"{sum(one.sockets_lost or 0 for one in rounds)}" if told else "",
         f"{sum(one.messages for one in rounds):,}" if sockets else "",
         f"{sum(one.messages_wrong for one in rounds)}" if sockets else "",
     )
     return f"| {' | '.join(cells)} |"
+
+
+def ended(rounds: Sequence[Outcome]) -> str:
+    """Return how many sockets ended, of a server that does not say which process has which."""
+    count = sum(sum(one.sockets_ended.values()) for one in rounds)
+    return f"{count} ended"
 
 
 def how(rounds: Sequence[Outcome]) -> str:

@@ -55,7 +55,7 @@ def test_outcome_tells_sockets_that_died_with_their_process_from_those_the_front
 def test_outcome_without_names_of_processes_cannot_tell_them_apart():
     unnamed = [Socket(None, ended="cut off")]
     found = summed(NAME, "kill", seen(sockets=unnamed), began_s=10.4, ended={7})
-    assert found.sockets_inevitable is None
+    assert (found.sockets_inevitable, found.sockets_lost) == (None, None)
 
 
 def test_outcome_without_a_failure_has_no_duration_of_one():
