@@ -4,8 +4,8 @@ A frame is a header (magic, size, kind, flags, generation, deadline, the sizes o
 then name, extra, payload and an end mark. All numbers are little-endian. A frame of at most
 ``FRAME_LIMIT`` bytes is written by one ``write(2)``, which POSIX makes atomic for pipes, so that
 writers need no lock and no frame is ever torn. The two marks are there to find the next frame
-again after somebody wrote nonsense; a checksum would cost a twelfth of a round trip, and find
-nothing but what a program with this user's rights forged on purpose.
+again after somebody wrote nonsense; a checksum would cost some percent of a round trip, and
+find nothing but what a program with this user's rights forged on purpose.
 """
 
 import select
