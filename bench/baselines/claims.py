@@ -13,8 +13,8 @@ from bench.findings import times
 class Claim:
     """A comparison of ``row`` to ``base`` in ``figure``; ``text`` has ``{}`` for the ratio.
 
-    ``so`` is what follows for who deploys, said only where the interval is on the side of 1 that
-    ``so_where`` names: "above" or "below".
+    ``so`` is what follows for who deploys, said only where the whole interval is beyond
+    ``so_beyond``: below it where that is below 1, else above.
     """
 
     row: str
@@ -22,7 +22,7 @@ class Claim:
     figure: str
     text: str
     so: str = ""
-    so_where: str = "below"
+    so_beyond: float = 1.0
 
 
 LADDER = (
@@ -45,6 +45,7 @@ LADDER = (
         "cpu_us",
         "Without middleware the same request takes {} times the CPU",
         "Middleware is most of what a Django request over ASGI costs, by its trips to a thread.",
+        0.5,
     ),
     Claim(
         "stock-async",
@@ -58,6 +59,7 @@ LADDER = (
         "cpu_us",
         "The same seven middlewares, run in the event loop, take {} times the CPU",
         "It is the trips that cost, and not what the middleware does.",
+        0.6,
     ),
     Claim(
         ONE_HOP,
@@ -66,6 +68,7 @@ LADDER = (
         "Django entered once, by `baselines/one_hop.py`, takes {} times the CPU of stock Django, "
         "with the same middleware and the same view",
         "Who serves sync views over ASGI gets most of the time back with that one class.",
+        0.5,
     ),
     Claim(ONE_HOP, STOCK, "rps", "It answers {} times as many requests"),
     Claim(
@@ -81,7 +84,7 @@ LADDER = (
         "cpu_us",
         "On two processors, stock Django takes {} times the CPU that it takes on one",
         "Give each ASGI process one processor: its threads hand the same lock back and forth.",
-        "above",
+        1.1,
     ),
     Claim(
         "stock-sync-x2",
@@ -182,8 +185,9 @@ def sentence(claim: Claim, measured: Ratio) -> str:
         return f"{said}."
     if interval.contains(1.0):
         return f"{said}: no difference can be told."
-    side = "above" if interval.low > 1 else "below"
-    return f"{said}. {claim.so}".rstrip() if side == claim.so_where else f"{said}."
+    beyond = claim.so_beyond
+    follows = interval.high < beyond if beyond < 1 else interval.low > beyond
+    return f"{said}. {claim.so}" if claim.so and follows else f"{said}."
 
 
 def bounds(measured: Ratio) -> str:

@@ -250,8 +250,9 @@ def test_ratio_is_taken_within_rounds_and_has_an_interval_only_in_a_full_campaig
 
 
 def test_claim_says_what_follows_only_where_the_interval_does():
-    claim = Claim(ONE_HOP, STOCK, "cpu_us", "It takes {} times the CPU", "So use it.")
-    for cost, said, follows in ((250.0, "**0.167**", True), (3000.0, "**2.00**", False)):
+    claim = Claim(ONE_HOP, STOCK, "cpu_us", "It takes {} times the CPU", "So use it.", 0.5)
+    costs = ((250.0, "**0.167**", True), (1200.0, "**0.800**", False), (3000.0, "**2.00**", False))
+    for cost, said, follows in costs:
         measured = ratio(results(**{**COSTS, ONE_HOP: cost}), ONE_HOP, STOCK, "cpu_us")
         sentence = claims.sentence(claim, measured)
         assert said in sentence
