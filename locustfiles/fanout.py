@@ -13,10 +13,11 @@ from typing import Any
 import gevent
 from driver.options import ORIGIN, RESULT_JSON, TIMEOUT, WARM_UP, Option, whole
 from driver.record import payload
+from driver.registration import register
 from driver.subscriber_client import Client, Subscriptions
 from driver.target import BadTarget, Target, resolve
 from driver.ticker import clock
-from driver.user import DrivenUser, Run, register
+from driver.user import DrivenUser, Run
 
 TICK_S = 0.1
 FANOUT = (

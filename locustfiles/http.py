@@ -22,8 +22,9 @@ from driver.capacity import CapacityUser
 from driver.http_client import HttpClient, Request, probe
 from driver.loops import ClosedLoopUser, OpenLoopUser
 from driver.options import HTTP
+from driver.registration import register
 from driver.target import BadTarget, Target, resolve
-from driver.user import DrivenUser, register
+from driver.user import DrivenUser
 
 PROBE_S = 3.0
 

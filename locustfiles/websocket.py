@@ -23,9 +23,10 @@ from driver.batch import Batch, Totals
 from driver.loops import ClosedLoopUser, OpenLoopUser
 from driver.options import WEBSOCKET
 from driver.record import Recorder, histogram, payload
+from driver.registration import register
 from driver.target import BadTarget, Target, resolve
 from driver.ticker import clock
-from driver.user import DrivenUser, Run, recorded, register
+from driver.user import DrivenUser, Run, recorded
 from driver.websocket_client import Echo as EchoSpec
 from driver.websocket_client import WebSocketClient, probe, tally
 
