@@ -188,7 +188,7 @@ def write(environment: Any, whole: dict[str, Any]) -> None:
     """Write the result, if a file was named for it."""
     path = environment.parsed_options.result_json
     if path:
-        for bucket in whole["buckets"]:
+        for bucket in whole.get("buckets", ()):
             bucket.pop("ok_us", None)
         Path(path).write_text(json.dumps(whole) + "\n")
 
