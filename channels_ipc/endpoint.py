@@ -165,7 +165,7 @@ class Endpoint:
         """Send ``payload`` to every member of ``group``; count and log what could not be sent."""
         generation = self.generation[0]
         place = group_place(group)
-        # First all that may fail for want of a descriptor: then nobody gets it, and not a part.
+        # First find all of them, which may fail for want of a descriptor: nobody has it then.
         peers = [peer for peer in self._others() if peer.status.wants(place)]
         members = self._markers.members(group)
         if self._inbox is not None:
