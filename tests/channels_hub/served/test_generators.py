@@ -42,6 +42,8 @@ async def test_generators_agree_to_the_record_on_the_cell_that_both_run(serve, p
         cwd=ROOT,
     )
     path = tmp_path / "locust.json"
+    # Locust's run time runs from its start: the other one is to be ready by then.
+    ready = json.loads(await picows.stdout.readline())
     locust = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "locust", "-f", "locustfiles/fanout.py", "--headless"),
         *("--host", f"http://{authority}", "-t", "12s", "--result-json", str(path)),
@@ -52,7 +54,7 @@ async def test_generators_agree_to_the_record_on_the_cell_that_both_run(serve, p
         cwd=ROOT,
     )
     try:
-        assert json.loads(await picows.stdout.readline())["users"] == USERS
+        assert ready["users"] == USERS
         await until_connected(port, 2 * USERS)
         statistics = await publish(topics=POOL, rate=200, count=400).statistics()
         cell = Cell("compare", Variant("uvicorn", "ipc"), USERS, EACH, POOL)
