@@ -326,9 +326,10 @@ class Socket:
         failure = CORRUPT if position is None else OUT_OF_ORDER if message.overtaken else None
         self.verdict.corrupt += failure == CORRUPT
         self.verdict.out_of_order += failure == OUT_OF_ORDER
-        self._finish(message, failure)
         if not self.under_way and self._is_spent:
+            # First: what follows this reply may find no other socket, and must see one coming.
             self._retire()
+        self._finish(message, failure)
 
     def _retire(self) -> None:
         """It has sent all it should, and has every reply."""
