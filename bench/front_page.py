@@ -11,7 +11,7 @@ from pathlib import Path
 from bench import findings, summary
 from bench.conclusions import standing
 from bench.records import read, read_campaign
-from bench.variants import LAYERS, SERVERS, VARIANTS, Variant
+from bench.variants import SERVERS, VARIANTS, Variant
 
 ROOT = Path(__file__).resolve().parent.parent
 CHARTS = ("latency-2016", "throughput-2016")
@@ -45,21 +45,22 @@ def newest(results: Path) -> Path | None:
 
 
 def _variants() -> Iterator[str]:
-    yield "| variant | server | channel layer | processes | middleware |"
-    yield "|---|---|---|---:|---|"
+    """Yield a row for each server on each layer, with the values its other factors take."""
+    yield "| server | channel layer | processes | in front | middleware left out |"
+    yield "|---|---|---|---|---|"
+    rows: dict[tuple[str, str], list[Variant]] = {}
     for variant in VARIANTS.values():
         if variant.stack == "today":
-            yield _variant(variant)
-
-
-def _variant(variant: Variant) -> str:
-    server = SERVERS[variant.server]
-    layer = "none" if variant.layer == "none" else LAYERS[variant.layer].name
-    interface = server.interface.upper()
-    return (
-        f"| `{variant.name}` | {server.label} ({interface}) | {layer} | {variant.processes} "
-        f"| {variant.middleware} |"
-    )
+            rows.setdefault((variant.server, variant.layer), []).append(variant)
+    for (server, layer), variants in rows.items():
+        processes = sorted({variant.processes for variant in variants})
+        fronts = dict.fromkeys(one.proxy for one in variants if one.proxy != "direct")
+        bare = any(variant.middleware == "none" for variant in variants)
+        yield (
+            f"| {SERVERS[server].label} ({SERVERS[server].interface.upper()}) "
+            f"| {'–' if layer == 'none' else layer} | {', '.join(map(str, processes))} "
+            f"| {', '.join(fronts) or '–'} | {'yes' if bare else '–'} |"
+        )
 
 
 def _results(folder: Path, root: Path) -> Iterator[str]:
