@@ -165,7 +165,7 @@ def test_run_gives_the_runner_its_processors_back(tmp_path: Path) -> None:
 def test_run_keeps_itself_to_the_side_of_the_generator() -> None:
     allowed = os.sched_getaffinity(0)
     first = min(allowed)
-    with command._kept_to(Pinning((), (first,))):
+    with command.kept_to(Pinning((), (first,))):
         assert os.sched_getaffinity(0) == {first}
     assert os.sched_getaffinity(0) == allowed
 
