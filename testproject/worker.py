@@ -7,6 +7,7 @@ thread goes from one request to the next without asking the event loop.
 """
 
 import asyncio
+import contextlib
 import logging
 import os
 import time
@@ -26,6 +27,11 @@ logger = logging.getLogger(__name__)
 # Replies leave when a message's requests are done, or after this long: a slow view must not hold
 # back the replies of those before it.
 SLICE_S = 0.002
+# A server that is full now has room again in a moment, unless it is stuck: replies to it are
+# offered again this often, beside those to other servers, and only so many messages are kept.
+OFFERS = 50
+OFFER_S = 0.02
+LATE_MAX = 100
 # How many recent messages are remembered, to know one that the layer delivers again.
 REMEMBERED = 1_000
 
@@ -59,6 +65,7 @@ class Worker:
         self._todo: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
         self._done: asyncio.Queue[tuple[str, list[Reply]]] = asyncio.Queue()
         self._seen: dict[tuple[str, int], None] = {}  # in order, the oldest first
+        self._late: set[asyncio.Task[None]] = set()
 
     async def serve(self, receive: Callable[[], Any]) -> None:
         """Serve what ``receive`` returns, until cancelled."""
@@ -73,6 +80,8 @@ class Worker:
                         self._todo.put(message)
         finally:
             self._todo.put(None)  # the thread cannot be cancelled
+            for task in self._late:
+                task.cancel()
 
     def _is_new(self, message: dict[str, Any]) -> bool:
         """Whether the layer delivers ``message`` for the first time."""
@@ -101,7 +110,20 @@ class Worker:
         except MessageTooLarge:
             await self._reply_apart(reply_to, replies)
         except ChannelFull:
-            logger.warning("%d replies dropped: the server does not take them", len(replies))
+            if len(self._late) < LATE_MAX:
+                task = asyncio.create_task(self._offer_again(reply_to, message))
+                self._late.add(task)
+                task.add_done_callback(self._late.discard)
+            else:
+                drop(replies)
+
+    async def _offer_again(self, reply_to: str, message: dict[str, Any]) -> None:
+        for _ in range(OFFERS):
+            await asyncio.sleep(OFFER_S)
+            with contextlib.suppress(ChannelFull):
+                await self._layer.send(reply_to, message)
+                return
+        drop(message["replies"])
 
     async def _reply_apart(self, reply_to: str, replies: list[Reply]) -> None:
         """Send what was too large as one message in one message each, or say that it is."""
@@ -111,6 +133,10 @@ class Worker:
         else:
             logger.error("A reply is too large for the channel layer")
             await self._reply(reply_to, [(replies[0][0], None)])
+
+
+def drop(replies: list[Reply]) -> None:
+    logger.warning("%d replies dropped: the server does not take them", len(replies))
 
 
 def answered(message: dict[str, Any]) -> Iterator[list[Reply]]:

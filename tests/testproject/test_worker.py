@@ -85,12 +85,27 @@ async def test_worker_forgets_old_messages(layer, inbox, monkeypatch):
     await until(layer, 3)
 
 
-async def test_worker_goes_on_after_a_reply_that_nobody_takes(layer, inbox, caplog):
+async def test_worker_offers_a_reply_again_where_the_server_is_full_for_a_moment(layer, inbox):
+    refusals = iter([ChannelFull(), ChannelFull()])
+    layer.refusal = lambda sent: next(refusals, None) if sent["replies"][0][0] == 1 else None
+    inbox.put_nowait(message((1, "echo", "a")))
+    inbox.put_nowait(message((2, "echo", "b")))
+    await until(layer, 2)
+    assert layer.sent == [("relay.node!one", [(2, "b")]), ("relay.node!one", [(1, "a")])]
+
+
+@pytest.mark.parametrize("limit", ["OFFERS", "LATE_MAX"])
+async def test_worker_goes_on_after_a_reply_that_nobody_takes(
+    layer, inbox, caplog, monkeypatch, limit
+):
+    monkeypatch.setattr(worker, limit, 0)
+    monkeypatch.setattr(worker, "OFFER_S", 0)
     layer.refusal = lambda sent: ChannelFull() if sent["replies"][0][0] == 1 else None
     inbox.put_nowait(message((1, "echo", "a")))
     inbox.put_nowait(message((2, "echo", "b")))
     await until(layer, 1)
     assert layer.sent == [("relay.node!one", [(2, "b")])]
+    await asyncio.sleep(0)
     assert "1 replies dropped" in caplog.text
 
 
