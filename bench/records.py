@@ -216,9 +216,13 @@ def sample_from(data: dict[str, Any]) -> Sample:
 
 def write(sample: Sample, folder: Path) -> Path:
     """Write ``sample`` into ``folder`` in one step: a reader never sees half a file."""
-    path = folder / sample.file_name
+    return write_json(asdict(sample), folder / sample.file_name)
+
+
+def write_json(data: dict[str, Any], path: Path) -> Path:
+    """Write ``data`` to ``path`` in one step: a reader never sees half a file."""
     partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(asdict(sample), indent=1) + "\n")
+    partial.write_text(json.dumps(data, indent=1) + "\n")
     partial.replace(path)
     return path
 

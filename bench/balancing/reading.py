@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.balancing.kernel import Tcp
 from bench.errors import BadInput
-from bench.records import Gate, Machine, Usage
+from bench.records import Gate, Machine, Usage, write_json
 from bench.tools.tool import Outcome
 
 SCHEMA = 1
@@ -77,17 +77,11 @@ class Study:
 
 def write(reading: Reading, folder: Path) -> None:
     """Write ``reading`` into ``folder`` in one step: a reader never sees half a file."""
-    _write(asdict(reading), folder / reading.file_name)
+    write_json(asdict(reading), folder / reading.file_name)
 
 
 def write_study(study: Study, folder: Path) -> None:
-    _write(asdict(study), folder / "study.json")
-
-
-def _write(data: dict[str, Any], path: Path) -> None:
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(data, indent=1) + "\n")
-    partial.replace(path)
+    write_json(asdict(study), folder / "study.json")
 
 
 def read(folder: Path) -> list[Reading]:

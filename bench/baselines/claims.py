@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bench.baselines.ladder import BARE, ONE_HOP, STOCK, TWIN
-from bench.baselines.results import Ratio, Results, ratio
+from bench.baselines.results import Results, ratio
 from bench.baselines.rows import ALONE
 from bench.findings import times
+from bench.spreads import Ratio
 
 
 @dataclass(frozen=True)

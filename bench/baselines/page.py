@@ -4,13 +4,14 @@ from collections.abc import Iterator, Sequence
 
 from bench.baselines.claims import bounds, conclusions, twin
 from bench.baselines.ladder import STOCK
-from bench.baselines.results import Cell, Results, Spread, counted, figure, ratio
+from bench.baselines.results import Cell, Results, counted, figure, ratio
 from bench.baselines.row import TABLES, Row
 from bench.baselines.rows import ALONE, rows
 from bench.figures import number
 from bench.findings import times
 from bench.gates import GENERATOR_CORES
 from bench.reference import framework_baseline
+from bench.spreads import Spread
 
 STUDY = "Maximum Throughput, 2012"
 _NAMED = ("python", "Django", "channels", "uvicorn", "daphne", "granian", "gunicorn", "nginx")

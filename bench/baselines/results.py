@@ -1,16 +1,15 @@
 """What a campaign of baselines leaves behind, and the figures it supports."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from bench.baselines.generators import Count
 from bench.errors import BadInput
-from bench.intervals import Interval, ratio_interval
-from bench.records import Gate, Machine, Usage
+from bench.records import Gate, Machine, Usage, write_json
+from bench.spreads import Ratio, Spread, ratio_over, spread
 
 SCHEMA = 1
 FILE = "baselines.json"
@@ -86,28 +85,6 @@ class Results:
         return self.kind != "full"
 
 
-@dataclass(frozen=True)
-class Spread:
-    """The median of the valid rounds, with the least and the greatest."""
-
-    median: float
-    low: float
-    high: float
-    rounds: int
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """A figure of one row to that of another, paired by round."""
-
-    spread: Spread
-    interval: Interval | None
-
-    @property
-    def estimate(self) -> float:
-        return self.interval.estimate if self.interval else self.spread.median
-
-
 def counted(cells: Iterable[Cell], row: str, generator: str = "wrk") -> dict[int, Cell]:
     """Return the valid cell of each round."""
     return {
@@ -126,12 +103,6 @@ def values(results: Results, row: str, figure: str, generator: str = "wrk") -> d
     return {number: value for number, value in found.items() if value is not None}
 
 
-def spread(numbers: Sequence[float]) -> Spread | None:
-    if not numbers:
-        return None
-    return Spread(median(numbers), min(numbers), max(numbers), len(numbers))
-
-
 def figure(results: Results, row: str, name: str, generator: str = "wrk") -> Spread | None:
     return spread(list(values(results, row, name, generator).values()))
 
@@ -140,20 +111,12 @@ def ratio(results: Results, row: str, base: str, name: str) -> Ratio | None:
     """Return ``row``'s figure over ``base``'s, round by round; None where no round has both."""
     above, below = values(results, row, name), values(results, base, name)
     ratios = [above[number] / below[number] for number in above if below.get(number)]
-    found = spread(ratios)
-    if found is None:
-        return None
-    usable = not results.quick and min(ratios) > 0
-    return Ratio(found, ratio_interval(ratios) if usable else None)
+    return ratio_over(ratios, enough=not results.quick)
 
 
 def write(results: Results, folder: Path) -> Path:
     """Write ``baselines.json`` in one step: a reader never sees half a file."""
-    path = folder / FILE
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(asdict(results), indent=1) + "\n")
-    partial.replace(path)
-    return path
+    return write_json(asdict(results), folder / FILE)
 
 
 def read(folder: Path) -> Results:

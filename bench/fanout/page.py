@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from bench.fanout.cells import QUESTIONS
 from bench.fanout.measure import Outcome
-from bench.fanout.results import Ratio, Results, Spread, ratio, spread
+from bench.fanout.results import Results, ratio, spread
 from bench.reference import websocket_fanout
+from bench.spreads import Ratio, Spread
 
 STUDY = "Rubris WebSocket baseline, 2016"
 # 1,091,172 + 1,089,323 messages/s at two clients, on 12 busy server cores.

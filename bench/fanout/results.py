@@ -4,17 +4,16 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any
 
+from bench import spreads
 from bench.errors import BadInput
 from bench.fanout.floor import Floor
 from bench.fanout.measure import Outcome
-from bench.intervals import Interval, ratio_interval
-from bench.records import Gate, Machine, Usage
+from bench.records import Gate, Machine, Usage, write_json
+from bench.spreads import INTERVAL_ROUNDS, Ratio, Spread, ratio_over
 
 SCHEMA = 1
-INTERVAL_ROUNDS = 10  # fewer rounds give medians and ranges, and no interval
 FILE = "fanout.json"
 
 
@@ -46,30 +45,10 @@ class Results:
         return found
 
 
-@dataclass(frozen=True)
-class Spread:
-    """The median of the rounds that count, with the least and the greatest of them."""
-
-    median: float
-    low: float
-    high: float
-    rounds: int
-
-
-@dataclass(frozen=True)
-class Ratio:
-    spread: Spread
-    interval: Interval | None  # from ten rounds on
-
-
 def spread(outcomes: Sequence[Outcome], figure: str) -> Spread | None:
     """Return the spread of ``figure``; of valid outcomes, or of all where none is valid."""
     counted = [one for one in outcomes if one.valid] or list(outcomes)
-    return spread_of([v for one in counted if (v := getattr(one, figure)) is not None])
-
-
-def spread_of(values: Sequence[float]) -> Spread | None:
-    return Spread(median(values), min(values), max(values), len(values)) if values else None
+    return spreads.spread([v for one in counted if (v := getattr(one, figure)) is not None])
 
 
 def ratio(first: Sequence[Outcome], second: Sequence[Outcome], figure: str) -> Ratio | None:
@@ -80,20 +59,12 @@ def ratio(first: Sequence[Outcome], second: Sequence[Outcome], figure: str) -> R
         for one in first
         if (above := getattr(one, figure)) is not None and (under := below.get(one.round))
     ]
-    found = spread_of(ratios)
-    if found is None:
-        return None
-    enough = len(ratios) >= INTERVAL_ROUNDS and min(ratios) > 0
-    return Ratio(found, ratio_interval(ratios) if enough else None)
+    return ratio_over(ratios, enough=len(ratios) >= INTERVAL_ROUNDS)
 
 
 def write(results: Results, folder: Path) -> Path:
     """Write ``fanout.json`` in one step: a reader never sees half a file."""
-    path = folder / FILE
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(asdict(results), indent=1) + "\n")
-    partial.replace(path)
-    return path
+    return write_json(asdict(results), folder / FILE)
 
 
 def write_raw(outcome: Outcome, folder: Path, attempt: int = 1) -> None:

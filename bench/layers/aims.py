@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bench.layers.measures import MEASURES, MEMBERS, PROCESSES
-from bench.layers.results import CPU, Ratio, Results, losses, ratio, spread, values
+from bench.layers.results import CPU, Results, losses, ratio, values
+from bench.spreads import Ratio, spread
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ import altair as alt
 from bench.axes import log_ticks, padded
 from bench.layers.measures import MEASURES, Measure
 from bench.layers.peers import AGAIN, PEERS
-from bench.layers.results import Results, ratio, spread, values
+from bench.layers.results import Results, ratio, values
+from bench.spreads import spread
 from bench.theme import PALETTE, WIDTH, Drawing, Rows, inline, panel, stacked
 
 _COLOURS = dict(zip(PEERS, PALETTE, strict=False))

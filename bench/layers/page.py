@@ -8,19 +8,9 @@ from bench.layers.cell import Cell
 from bench.layers.chart import drawings
 from bench.layers.measures import CAPACITY, GROUP_WINDOW, LOT, MEASURES, RATE_RPS, WINDOW, Measure
 from bench.layers.peers import AGAIN, PEERS
-from bench.layers.results import (
-    CPU,
-    INTERVAL_ROUNDS,
-    Ratio,
-    Results,
-    Spread,
-    losses,
-    ratio,
-    spread,
-    values,
-    write,
-)
+from bench.layers.results import CPU, Results, losses, ratio, values, write
 from bench.layers.ticks import SPIN_S
+from bench.spreads import INTERVAL_ROUNDS, Ratio, Spread, spread
 from bench.theme import DARK, LIGHT, Drawing, png, svg
 
 WORDS = {True: "reached", False: "**not reached**", None: "not measured"}

@@ -1,19 +1,17 @@
 """What a run leaves behind, and the medians and ratios that it supports. Pure but for the files."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from bench.errors import BadInput
-from bench.intervals import Interval, ratio_interval
 from bench.layers.cell import Cell
 from bench.layers.measures import MEASURES
+from bench.records import write_json
+from bench.spreads import INTERVAL_ROUNDS, Ratio, ratio_over
 
 SCHEMA = 2
-INTERVAL_ROUNDS = 10  # fewer rounds give medians and ranges, and no interval
 CPU = "cpu_us_per_message"
 
 
@@ -38,24 +36,6 @@ class Results:
         return [cell for cell in self.cells if (cell.measure, cell.peer) == (measure, peer)]
 
 
-@dataclass(frozen=True)
-class Spread:
-    """The median of rounds, with the least and the greatest of them."""
-
-    median: float
-    low: float
-    high: float
-    rounds: int
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """How many times better one peer is than another, by rounds; ``interval`` from 10 rounds on."""
-
-    spread: Spread
-    interval: Interval | None
-
-
 def values(results: Results, measure: str, peer: str, figure: str) -> dict[int, float]:
     """Return ``figure`` of each round that has one that counts."""
     found = {}
@@ -67,12 +47,6 @@ def values(results: Results, measure: str, peer: str, figure: str) -> dict[int, 
     return found
 
 
-def spread(numbers: Sequence[float]) -> Spread | None:
-    if not numbers:
-        return None
-    return Spread(median(numbers), min(numbers), max(numbers), len(numbers))
-
-
 def ratio(
     results: Results, measure: str, peers: tuple[str, str], figure: str | None = None
 ) -> Ratio | None:
@@ -80,11 +54,7 @@ def ratio(
     figure = figure or MEASURES[measure].figure
     first, second = (values(results, measure, peer, figure) for peer in peers)
     ratios = [first[number] / second[number] for number in first if second.get(number)]
-    found = spread(ratios)
-    if found is None:
-        return None
-    enough = len(ratios) >= INTERVAL_ROUNDS and min(ratios) > 0
-    return Ratio(found, ratio_interval(ratios) if enough else None)
+    return ratio_over(ratios, enough=len(ratios) >= INTERVAL_ROUNDS)
 
 
 def losses(results: Results, measure: str, peer: str) -> tuple[int, int, int] | None:
@@ -104,11 +74,7 @@ def losses(results: Results, measure: str, peer: str) -> tuple[int, int, int] | 
 
 def write(results: Results, folder: Path) -> Path:
     """Write ``layers.json`` in one step: a reader never sees half a file."""
-    path = folder / "layers.json"
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(asdict(results), indent=1) + "\n")
-    partial.replace(path)
-    return path
+    return write_json(asdict(results), folder / "layers.json")
 
 
 def read(folder: Path) -> Results:
