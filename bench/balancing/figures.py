@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from bench.balancing.reading import Reading
 from bench.cells import Spread, spread
 from bench.intervals import Interval, ratio_interval
-
-INTERVAL_ROUNDS = 10  # fewer give medians and ranges, and no interval
+from bench.spreads import INTERVAL_ROUNDS
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from bench.balancing import published
 from bench.balancing.cells import ECHO_STUDY, Column, EchoCell, HttpCell
-from bench.balancing.figures import FIGURES, INTERVAL_ROUNDS, Ratio, Readings
+from bench.balancing.figures import FIGURES, Ratio, Readings
 from bench.balancing.reading import Study
 from bench.balancing.remarks import ranged, remarks, rounding
 from bench.cells import Spread
 from bench.figures import number
+from bench.spreads import INTERVAL_ROUNDS
 from bench.tools import TOOLS
 
 Cells = Sequence[HttpCell | EchoCell]
