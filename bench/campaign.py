@@ -18,6 +18,7 @@ from bench.variants import Variant
 from bench.workloads import Workload
 
 ATTEMPTS = 4  # the first, and up to 3 reruns
+_ASSUMED_S = 60.0  # of the plan count as done at its own pace: one slow start foretells nothing
 _STARTS = 2  # a variant that failed to start in so many rounds is not started again
 
 
@@ -102,8 +103,8 @@ class Pace:
 
     def takes_s(self, planned_s: float) -> float:
         """Return how long something planned to take ``planned_s`` takes at the pace so far."""
-        pace = (self.elapsed_s - self._reruns_s) / self._done_s if self._done_s else 1.0
-        return planned_s * pace
+        taken_s = self.elapsed_s - self._reruns_s
+        return planned_s * (taken_s + _ASSUMED_S) / (self._done_s + _ASSUMED_S)
 
     @property
     def left_s(self) -> float:
@@ -129,7 +130,7 @@ class Run:
         """Run every round, as many of them as the budget has room for."""
         self.pace = Pace(self.plan.total_s(), self.clock)
         for round_ in range(1, self.plan.rounds + 1):
-            if round_ > 1 and not self._affords(self.plan.round_s()):
+            if round_ > 1 and not self._affords(self.plan.round_s(round_)):
                 left = self.plan.rounds - self.rounds_done
                 self.watcher.skipped(f"{left} of {self.plan.rounds} rounds", "time is up")
                 return
@@ -148,7 +149,7 @@ class Run:
         return budget_s is None or self.pace.elapsed_s + needed_s <= budget_s
 
     def _run_arm(self, round_: int, arm: Arm) -> None:
-        tests = self.plan.tests_of(arm)
+        tests = self.plan.tests_of(arm, round_)
         if not tests:
             return
         self.watcher.starting(round_, arm)

@@ -15,6 +15,7 @@ MISSING = "–"
 # What it means to have missed an advisory gate.
 _ADVISORY = {
     "capacity": "the server did not use the processor it was given, so this is no capacity",
+    "saturation": "the server hardly carries this rate; its latency grows with the run's length",
     "failures": "requests failed or never got a reply; the rate is of those that did",
 }
 
@@ -122,7 +123,7 @@ def _row(summary: Summary, cell: Cell, figures: tuple[Figure, ...], role: str) -
             )
             for figure in figures
         ),
-        rounds=f"{cell.valid}/{summary.campaign.rounds}",
+        rounds=f"{cell.valid}/{summary.campaign.rounds_of(cell.test)}",
         lost=lost(cell),
     )
 
@@ -166,7 +167,7 @@ def bounds(ratio: Ratio, joint: str = "–") -> str:
 
 
 def extent(ratio: Ratio) -> tuple[float, float]:
-    """Return the ends of ``extent`` in words; a single round has none."""
+    """Return the ends of the interval, or of the range over the rounds where there is none."""
     if ratio.interval:
         return ratio.interval.low, ratio.interval.high
     return ratio.spread.low, ratio.spread.high

@@ -22,6 +22,7 @@ FAILED_SHARE = 0.001
 SUCCESSES_FOR_P99 = 1000  # ten of them lie above the 99th percentile
 SUCCESSES_FOR_RATE = 200
 CAPACITY_SHARE = 0.75
+SATURATED_SHARE = 0.95
 FAILURES = "failures"
 
 
@@ -59,6 +60,7 @@ def _gates(
         yield failures(load)
     if load.mode == "open":
         yield schedule_lag(load)
+        yield saturation(server, machine, server_cores)
     yield generator_cpu(generator, machine)
     yield foreign_cpu(machine)
     yield steal(machine, cores)
@@ -167,8 +169,7 @@ def capacity(server: Usage, machine: Machine, server_cores: int) -> Gate:
     The server was busy if it used most of the processors it may run on, or if one of its processes
     used most of one: a single-threaded server can do no more however many processors there are.
     """
-    used = (server.cpu_user_s + server.cpu_system_s) / machine.wall_s
-    busy = max(used / server_cores, server.cpu_busiest_process_cores or 0.0)
+    busy = _busy(server, machine, server_cores)
     reason = (
         f"no part of the server was busy for more than {busy:.0%} of the time: "
         "what this many clients get, and not what the server can do"
@@ -177,6 +178,32 @@ def capacity(server: Usage, machine: Machine, server_cores: int) -> Gate:
     return Gate(
         "capacity", ok, 100 * busy, 100 * CAPACITY_SHARE, "%", "" if ok else reason, advisory=True
     )
+
+
+def saturation(server: Usage, machine: Machine, server_cores: int) -> Gate:
+    """Whether the server kept up with the rate, with time to spare. Advisory.
+
+    Where it did not, requests queue up for as long as the run lasts: their latency is that of this
+    run's length and of no other.
+    """
+    busy = _busy(server, machine, server_cores)
+    reason = f"the server was busy for {busy:.0%} of the time: it hardly carries this rate"
+    ok = busy <= SATURATED_SHARE
+    return Gate(
+        "saturation",
+        ok,
+        100 * busy,
+        100 * SATURATED_SHARE,
+        "%",
+        "" if ok else reason,
+        advisory=True,
+    )
+
+
+def _busy(server: Usage, machine: Machine, server_cores: int) -> float:
+    """Return the share of time that the server, or its busiest process, used what it may use."""
+    used = (server.cpu_user_s + server.cpu_system_s) / machine.wall_s
+    return max(used / server_cores, server.cpu_busiest_process_cores or 0.0)
 
 
 def _histogram(payload: str) -> HdrHistogram | None:

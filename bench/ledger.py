@@ -36,6 +36,7 @@ def opened(plan: Plan, folder: Path, started: datetime, provenance: dict[str, ob
         started=started.isoformat(timespec="seconds"),
         finished=None,
         rounds=plan.rounds,
+        fewer_rounds=dict(plan.fewer_rounds),
         control=plan.control.name,
         twin=plan.twin.name,
         arms={arm.name: arm.variant.factors() for arm in plan.arms},

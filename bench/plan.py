@@ -34,6 +34,7 @@ class Plan:
     rounds: int
     seed: int
     seconds: Mapping[str, float]  # test -> how long it is measured
+    fewer_rounds: Mapping[str, int]  # test -> in how many of the rounds, where not in all
     warmup_s: float
     budget_s: float | None
 
@@ -52,25 +53,35 @@ class Plan:
         """
         return Random(f"{self.seed}/{round_}").sample(self.arms, len(self.arms))  # noqa: S311
 
-    def tests_of(self, arm: Arm) -> list[Workload]:
-        return [test for test in self.tests if test.runs_on(arm.variant)]
+    def rounds_of(self, test: Workload) -> int:
+        """Return in how many rounds, from the first on, ``test`` is measured."""
+        return min(self.rounds, self.fewer_rounds.get(test.test, self.rounds))
 
-    def cells(self) -> Iterator[tuple[Arm, Workload]]:
-        """Yield what is measured in every round."""
+    def tests_of(self, arm: Arm, round_: int) -> list[Workload]:
+        """Return what ``arm`` is put to in ``round_``."""
+        return [
+            test
+            for test in self.tests
+            if test.runs_on(arm.variant) and round_ <= self.rounds_of(test)
+        ]
+
+    def cells(self, round_: int = 1) -> Iterator[tuple[Arm, Workload]]:
+        """Yield what is measured in ``round_``; the first has everything."""
         for arm in self.arms:
-            for test in self.tests_of(arm):
+            for test in self.tests_of(arm, round_):
                 yield arm, test
 
     def cell_s(self, test: Workload) -> float:
         """Estimate how long one measurement of ``test`` takes, start of the generator included."""
         return _GENERATOR_S + self.warmup_s + self.seconds[test.test]
 
-    def round_s(self) -> float:
-        starts_s = sum(START_AND_STOP_S for arm in self.arms if self.tests_of(arm))
-        return starts_s + sum(self.cell_s(test) for _, test in self.cells())
+    def round_s(self, round_: int) -> float:
+        cells = list(self.cells(round_))
+        starts_s = START_AND_STOP_S * len({arm.name for arm, _ in cells})
+        return starts_s + sum(self.cell_s(test) for _, test in cells)
 
     def total_s(self) -> float:
-        return self.rounds * self.round_s()
+        return sum(map(self.round_s, range(1, self.rounds + 1)))
 
 
 def plan(
@@ -91,6 +102,7 @@ def plan(
     _refuse_nothing("--seconds", seconds)
     chosen = dict.fromkeys(tests or (FULL if kind == "full" else QUICK))
     workloads = tuple(resolve(name) for name in chosen)
+    fewer = {test.test: test.fewer_rounds for test in workloads if test.fewer_rounds}
     asked_for = bool(tests or rounds or seconds) or tuple(variants) != HEADLINE
     planned = Plan(
         kind=kind,
@@ -99,6 +111,7 @@ def plan(
         rounds=rounds or (10 if kind == "full" else 3),
         seed=seed,
         seconds={test.test: seconds or test.seconds(kind) for test in workloads},
+        fewer_rounds=fewer if kind == "full" and not tests and not rounds else {},
         warmup_s=2.0 if kind == "full" else 1.0,
         budget_s=None if kind == "full" or asked_for else QUICK_BUDGET_S,
     )

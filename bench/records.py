@@ -184,7 +184,12 @@ class Campaign:
     tests: tuple[str, ...]
     configurations: dict[str, dict[str, str]]  # variant -> file name -> its text, values filled in
     provenance: dict[str, Any]  # versions, commit, CPU, kernel, sysctls, limits, pinning, command
+    fewer_rounds: dict[str, int] = field(default_factory=dict)  # test -> its rounds, where fewer
     schema: int = SCHEMA
+
+    def rounds_of(self, test: str) -> int:
+        """Return in how many rounds, from the first on, ``test`` was to be measured."""
+        return min(self.rounds, self.fewer_rounds.get(test, self.rounds))
 
 
 def load_from(data: dict[str, Any]) -> Load:

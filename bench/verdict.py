@@ -18,8 +18,8 @@ QUICK_TWIN_SHARE = 0.4
 def faults(plan: Plan, rounds: int, summary: Summary, samples: Sequence[Sample]) -> list[str]:
     """Return why the campaign is invalid, empty where it is not.
 
-    It is valid if every test of every arm has a valid sample in each of ``rounds``, and the two
-    arms of the A/A pair agree.
+    It is valid if every test of every arm has a valid sample in each of ``rounds`` that it was
+    planned for, and the two arms of the A/A pair agree.
     """
     return [*_gaps(plan, rounds, samples), *_twins_apart(summary)]
 
@@ -33,7 +33,8 @@ def _gaps(plan: Plan, rounds: int, samples: Sequence[Sample]) -> Iterator[str]:
     for arm, test in plan.cells():
         tried = attempts[arm.name, test.test]
         valid = {sample.round for sample in tried if sample.valid}
-        missing = [round_ for round_ in range(1, rounds + 1) if round_ not in valid]
+        asked_for = range(1, min(rounds, plan.rounds_of(test)) + 1)
+        missing = [round_ for round_ in asked_for if round_ not in valid]
         if missing:
             why = _reasons(sample for sample in tried if sample.round in missing)
             alike[arm.name, f"no valid sample in {_rounds(missing)}: {why}"].append(test.test)

@@ -16,23 +16,18 @@ descriptor itself: nobody can swap the directory under a running process.
 
 import contextlib
 import errno
-import mmap
 import os
-import secrets
 import shutil
 import stat
 import time
 from pathlib import Path
-from struct import Struct
 
+from channels_ipc import meta
 from channels_ipc.errors import IPCError, explained
 from channels_ipc.names import file_name
+from channels_ipc.retiring import retire
 
 FOLDERS = ("n", "q", "p", "s", "g")
-_META = Struct("<8sIII")  # magic, version of the layout, generation, the notes' word
-_MAGIC = b"chan-ipc"
-_VERSION = 2
-_WORDS = 3  # 32-bit words of meta before the shared ones
 
 # Directory times come from a clock that ticks every 1 to 10 ms: a change in the same tick as the
 # last listing would go unseen.
@@ -91,9 +86,11 @@ class RuntimeDirectory:
         try:
             with explained(self.path):
                 self._descend(file_name(prefix))
-                words = self._map_meta()[_WORDS:]
-                # In shared memory: what was sent under another generation was sent before a flush.
-                self.generation, self.notes = words[:1], words[1:]
+                words = meta.shared_words(self.root)
+            if words is None:
+                raise self._in_use()
+            # In shared memory: what was sent under another generation was sent before a flush.
+            self.generation, self.notes = words[:1], words[1:]
         except BaseException:
             os.close(self.root)
             raise
@@ -102,41 +99,27 @@ class RuntimeDirectory:
         self.keep_spare()
 
     def _descend(self, prefix: str) -> None:
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(prefix, 0o700, dir_fd=self.root)
-        inner = _open_own(prefix, root=self.root, shown=self.path)
+        inner = self._open_prefix(prefix)
+        if meta.is_outdated(inner):
+            os.close(inner)
+            if not retire(self.root, prefix):
+                raise self._in_use()
+            inner = self._open_prefix(prefix)
         os.close(self.root)
         self.root = inner
         for folder in FOLDERS:
             self.make_folder(folder)
 
-    def _map_meta(self) -> memoryview:
-        try:
-            fd = os.open("meta", os.O_RDWR | os.O_NOFOLLOW, dir_fd=self.root)
-        except FileNotFoundError:
-            self._write_meta()
-            fd = os.open("meta", os.O_RDWR | os.O_NOFOLLOW, dir_fd=self.root)
-        try:
-            if not _is_meta(os.pread(fd, _META.size, 0)):
-                raise IPCError(
-                    f"{self.path}: made by another version of channels_ipc: stop every process"
-                    " that uses it and remove it, or set another prefix"
-                )
-            return memoryview(mmap.mmap(fd, _META.size)).cast("I")
-        finally:
-            os.close(fd)
+    def _open_prefix(self, prefix: str) -> int:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(prefix, 0o700, dir_fd=self.root)
+        return _open_own(prefix, root=self.root, shown=self.path)
 
-    def _write_meta(self) -> None:
-        """Write ``meta`` under another name and link it: it is never seen unfinished."""
-        name = f".meta-{secrets.token_hex(8)}"
-        fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=self.root)
-        try:
-            os.write(fd, _META.pack(_MAGIC, _VERSION, secrets.randbits(32), 0))
-            with contextlib.suppress(FileExistsError):
-                os.link(name, "meta", src_dir_fd=self.root, dst_dir_fd=self.root)
-        finally:
-            os.close(fd)
-            os.unlink(name, dir_fd=self.root)
+    def _in_use(self) -> IPCError:
+        return IPCError(
+            f"{self.path}: in use by another version of channels_ipc: stop every process that"
+            " uses it, or set another prefix"
+        )
 
     def advance(self) -> None:
         """Begin another generation. One aligned store: no lock, and a stalled process sees it."""
@@ -195,10 +178,6 @@ class RuntimeDirectory:
             os.close(self._spare)
             self._spare = None
         os.close(self.root)
-
-
-def _is_meta(data: bytes) -> bool:
-    return len(data) == _META.size and _META.unpack(data)[:2] == (_MAGIC, _VERSION)
 
 
 def _make(path: str) -> None:

@@ -263,13 +263,72 @@ def test_exhausted_descriptors_are_a_clear_error_and_pass(run):
     assert last == "1"
 
 
-def test_layout_of_another_version_is_refused(directory):
+@pytest.fixture
+def outdated(directory):
+    """A directory that another version of the package has made, with a mailbox in it."""
     RuntimeDirectory(directory, "asgi").close()
     with open(f"{directory}/asgi/meta", "r+b") as meta:
         meta.seek(8)
         meta.write(b"\x63")
-    with pytest.raises(IPCError, match=f"^{directory}/asgi: made by another version"):
-        RuntimeDirectory(directory, "asgi")
+    os.makedirs(f"{directory}/asgi/of-that-version/deeper")
+    os.mkfifo(f"{directory}/asgi/of-that-version/deeper/mailbox")
+    return f"{directory}/asgi"
+
+
+def test_directory_in_use_by_another_version_is_refused_and_left_alone(directory, outdated):
+    reader = os.open(f"{outdated}/of-that-version/deeper/mailbox", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with pytest.raises(IPCError, match=f"^{directory}/asgi: in use by another version"):
+            RuntimeDirectory(directory, "asgi")
+        assert os.path.exists(f"{outdated}/of-that-version/deeper/mailbox")
+    finally:
+        os.close(reader)
+
+
+def test_directory_that_another_version_has_left_is_replaced(directory, outdated):
+    RuntimeDirectory(directory, "asgi").close()
+    assert sorted(os.listdir(outdated)) == ["g", "meta", "n", "p", "q", "s"]
+    assert os.listdir(directory) == ["asgi"]
+
+
+@pytest.mark.parametrize("content", [b"", b"chan", b"something else entirely"])
+def test_directory_whose_meta_is_broken_is_replaced(directory, content):
+    RuntimeDirectory(directory, "asgi").close()
+    with open(f"{directory}/asgi/meta", "wb") as meta:
+        meta.write(content)
+    RuntimeDirectory(directory, "asgi").close()
+    assert os.path.getsize(f"{directory}/asgi/meta") == 20
+
+
+def test_processes_that_replace_a_directory_at_once_end_up_in_the_same(outdated, run):
+    said = run("""
+    from threading import Barrier, Thread
+    together = Barrier(8)
+    ends = [layer() for _ in range(8)]
+    names = []
+    def start(end):
+        together.wait()
+        names.append(asyncio.run(end.new_channel()))
+    threads = [Thread(target=start, args=(end,)) for end in ends]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    say(len(names), len(os.listdir(f"{directory}/asgi/n")), os.listdir(directory))
+    """)
+    assert said == "8 8 ['asgi']"
+
+
+def test_directory_being_replaced_by_a_stopped_process_is_an_error_and_no_hang(
+    directory, outdated, monkeypatch
+):
+    monkeypatch.setattr("channels_ipc.retiring._PATIENCE", 3)
+    base = os.open(directory, os.O_RDONLY)
+    try:
+        assert pipes.lock(base, shared=False)
+        with pytest.raises(IPCError, match="in use by another version"):
+            RuntimeDirectory(directory, "asgi")
+    finally:
+        os.close(base)
+    RuntimeDirectory(directory, "asgi").close()
 
 
 def test_unfinished_and_dead_folders_are_swept(directory):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bench.campaign import ATTEMPTS, Failed, Measurement, Run
+from bench.campaign import ATTEMPTS, Failed, Measurement, Pace, Run
 from bench.plan import Arm, Plan, plan
 from bench.records import Gate, Sample
 from bench.variants import HEADLINE, Variant
@@ -255,3 +255,12 @@ def test_progress_grows_to_the_end_whatever_fails(world: World) -> None:
     shares = run(world, plan("quick", rounds=3, seed=3)).watcher.shares
     assert shares == sorted(shares)
     assert shares[-1] == pytest.approx(1.0)
+
+
+def test_one_slow_start_does_not_cost_the_reruns() -> None:
+    now_s = iter((0, 12, 612))
+    pace = Pace(total_s=240, clock=lambda: next(now_s))
+    pace.did(4)
+    assert pace.takes_s(100) == pytest.approx(100 * (12 + 60) / (4 + 60))
+    pace.did(200)
+    assert pace.takes_s(100) == pytest.approx(100 * (612 + 60) / (204 + 60))

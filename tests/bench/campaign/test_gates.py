@@ -48,6 +48,7 @@ def test_gates_of_a_flawless_open_loop_all_hold(check: Callable[..., dict[str, G
         "Little's law",
         "failures",
         "schedule lag",
+        "saturation",
         "generator CPU",
         "foreign CPU",
         "steal",
@@ -147,6 +148,15 @@ def test_capacity_needs_a_busy_server_or_one_busy_process(
     gate = check(
         load=CLOSED, server={"cpu_busiest_process_cores": busiest}, server_cores=server_cores
     )["capacity"]
+    assert gate.ok is ok
+    assert gate.advisory
+
+
+@pytest.mark.parametrize(("busy_s", "ok"), [(9.4, True), (9.6, False)])
+def test_latency_of_a_server_that_hardly_carries_the_rate_is_marked(
+    check: Callable[..., dict[str, Gate]], busy_s: float, ok: bool
+) -> None:
+    gate = check(server={"cpu_user_s": busy_s, "cpu_system_s": 0.0})["saturation"]
     assert gate.ok is ok
     assert gate.advisory
 

@@ -18,8 +18,18 @@ def test_full_campaign_has_the_rounds_an_interval_needs_and_takes_about_an_hour(
     full = plan("full", seed=1)
     assert full.rounds == 10
     assert full.budget_s is None
-    assert 50 * 60 < full.total_s() < 75 * 60
+    assert 50 * 60 < full.total_s() < 80 * 60
     assert full.seconds["throughput"] == 60
+
+
+def test_full_campaign_searches_for_the_capacity_in_as_few_rounds_as_make_an_interval() -> None:
+    full = plan("full", seed=1)
+    by_round = [{test.test for _, test in full.cells(round_)} for round_ in range(1, 11)]
+    assert ["capacity" in tests for tests in by_round] == [True] * 6 + [False] * 4
+    assert all("latency" in tests for tests in by_round)
+    assert full.total_s() == 6 * full.round_s(1) + 4 * full.round_s(10)
+    asked_for = plan("full", tests=["capacity"], seed=1)
+    assert all(list(asked_for.cells(round_)) for round_ in range(1, 11))
 
 
 def test_control_runs_twice_in_every_round() -> None:
