@@ -8,7 +8,7 @@ from statistics import median
 
 from hdrh.histogram import HdrHistogram
 
-from bench.figures import FIGURES, histogram, percentile_ms, values
+from bench.figures import FIGURES, latencies, percentile_ms, values
 from bench.records import Load, Sample, Step
 
 SERIES_BUCKET_S = 5  # the buckets of the chart of 2016
@@ -164,20 +164,20 @@ def _counts(loads: Sequence[Load]) -> Counts | None:
 
 def _curve(loads: Sequence[Load]) -> tuple[CurvePoint, ...]:
     """Return the merged latencies by percentile, as far out as the count of requests carries."""
-    merged = merge([load.latency_us for load in loads])
+    merged = merge([latencies(load) for load in loads])
     count = merged.get_total_count() if merged else 0
     carried = [p for p in (*_CURVE, *_CURVE_TAIL) if count * (100 - p) / 100 >= _BEYOND]
     found = ((percentile, percentile_ms(merged, percentile)) for percentile in carried)
     return tuple(CurvePoint(percentile, ms) for percentile, ms in found if ms is not None)
 
 
-def merge(payloads: Sequence[str]) -> HdrHistogram | None:
-    """Return all ``payloads`` in one histogram; None of nothing."""
-    if not payloads:
+def merge(histograms: Sequence[HdrHistogram]) -> HdrHistogram | None:
+    """Return all ``histograms`` in one; None of nothing."""
+    if not histograms:
         return None
-    merged = HdrHistogram.decode(payloads[0].encode())
-    for payload in payloads[1:]:
-        merged.add(histogram(payload))
+    merged = HdrHistogram.decode(histograms[0].encode())
+    for one in histograms[1:]:
+        merged.add(one)
     return merged
 
 

@@ -137,8 +137,9 @@ def percentile_curves(summary: Summary) -> Drawing | None:
     return Drawing(
         "percentiles",
         "Latency by percentile",
-        "All valid rounds together, from the moment each request was due. The axis gives every "
-        "further nine the same room, and ends where fewer than five requests are left.",
+        "All valid rounds together, from the moment each request was due; one that failed counts "
+        "as its timeout. The axis gives every further nine the same room, and ends where fewer "
+        "than five requests are left.",
         stacked(panels),
         reserve_px=_label_px(groups),
     )

@@ -46,6 +46,26 @@ def _decoded(payload: str) -> HdrHistogram:
     return HdrHistogram.decode(payload.encode())
 
 
+def latencies(load: Load) -> HdrHistogram:
+    """Return the latencies of all requests, in microseconds.
+
+    One that failed, or never left because too many were in flight, counts as having taken the
+    timeout: that is the least a client would have waited. Left out, it would make a server that
+    drops what it cannot carry look quick.
+    """
+    failed = load.error + load.timeout + load.dropped
+    if not failed or load.timeout_s is None:
+        return histogram(load.latency_us)
+    return _with_failures(load.latency_us, failed, int(load.timeout_s * 1e6))
+
+
+@lru_cache(maxsize=512)
+def _with_failures(payload: str, failed: int, timeout_us: int) -> HdrHistogram:
+    found = HdrHistogram.decode(payload.encode())
+    found.record_value(max(timeout_us, found.get_max_value()), failed)
+    return found
+
+
 def percentile_ms(merged: HdrHistogram, percentile: float) -> float | None:
     """Return the latency at ``percentile`` (0 to 100); None of an empty histogram."""
     if not merged.get_total_count():
@@ -55,7 +75,7 @@ def percentile_ms(merged: HdrHistogram, percentile: float) -> float | None:
 
 def _percentile(percentile: float) -> Callable[[Sample], float | None]:
     def value(sample: Sample) -> float | None:
-        return percentile_ms(histogram(sample.load.latency_us), percentile) if sample.load else None
+        return percentile_ms(latencies(sample.load), percentile) if sample.load else None
 
     return value
 

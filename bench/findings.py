@@ -16,7 +16,7 @@ MISSING = "–"
 _ADVISORY = {
     "capacity": "the server did not use the processor it was given, so this is no capacity",
     "saturation": "the server hardly carries this rate; its latency grows with the run's length",
-    "failures": "requests failed or never got a reply; the rate is of those that did",
+    "failures": "requests failed: in a latency each counts as its timeout, in a rate not at all",
 }
 
 

@@ -178,6 +178,7 @@ class Generator:
             raise LoadFailed("the generator wrote no result", self.log_tail())
         try:
             measured = load_from(json.loads(path.read_text()))
+            measured = replace(measured, timeout_s=self._spec.timeout_s)
             return with_priority(measured, self.ordinary_because)
         except (ValueError, TypeError, KeyError) as error:
             raise LoadFailed(

@@ -79,6 +79,7 @@ class Load:
     held_rps: float | None = None  # the bracket: the highest rate that held ...
     failed_rps: float | None = None  # ... and the lowest that did not
     warnings: tuple[str, ...] = ()
+    timeout_s: float | None = None  # how long a request was waited for
     started_monotonic_s: float | None = None  # CLOCK_MONOTONIC at the first intended send that
     # counts: the runner's CPU figures are cut to this window, so that warm-up stays out of them
     counters: dict[str, int] = field(default_factory=dict)  # WebSockets by what became of them:

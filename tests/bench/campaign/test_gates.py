@@ -71,9 +71,9 @@ def test_gates_of_a_closed_loop_ask_for_capacity_and_not_for_lag(
         ("accounting", {"load": {"ok": 2999, "sent": 3000, "buckets": ()}}),
         ("accounting", {"load": {"buckets": ()}}),
         ("wrong bodies", {"load": {"error_kinds": {"wrong body": 1}}}),
-        ("failures", {"load": {"ok": 2996, "error": 4, "error_kinds": {"status 503": 4}}}),
-        ("failures", {"load": {"ok": 2996, "timeout": 4}}),
-        ("failures", {"load": {"sent": 2996, "ok": 2996, "dropped": 4}}),
+        ("failures", {"load": CLOSED | {"ok": 2996, "error": 4, "error_kinds": {"status 503": 4}}}),
+        ("failures", {"load": CLOSED | {"ok": 2996, "timeout": 4}}),
+        ("failures", {"load": CLOSED | {"sent": 2996, "ok": 2996, "dropped": 4}}),
         ("enough replies", {"load": {"sent": 999, "ok": 999}}),
         ("enough replies", {"load": CLOSED | {"sent": 199, "ok": 199}}),
         ("Little's law", {"load": {"inflight_mean": 10.0}}),
@@ -164,6 +164,15 @@ def test_latency_of_a_server_that_hardly_carries_the_rate_is_marked(
 def test_capacity_of_many_processes_is_their_sum(check: Callable[..., dict[str, Gate]]) -> None:
     four = {"cpu_user_s": 32.0, "cpu_busiest_process_cores": 0.7}
     assert check(load=CLOSED, server=four, server_cores=4)["capacity"].ok
+
+
+@pytest.mark.parametrize(("load", "advisory"), [({}, True), (CLOSED, False)])
+def test_failures_at_a_fixed_rate_are_a_finding_and_no_reason_to_try_again(
+    check: Callable[..., dict[str, Gate]], load: dict[str, Any], advisory: bool
+) -> None:
+    gate = check(load={**load, "ok": 2900, "timeout": 100})["failures"]
+    assert not gate.ok
+    assert gate.advisory is advisory
 
 
 def test_failures_are_no_flaw_of_a_search_for_the_limit(
