@@ -22,8 +22,8 @@ from django.urls import re_path
 
 django.setup()
 
-from baselines.one_hop import OneHopHandler  # noqa: E402 - Django must be set up
-from testproject.lifespan import lifespan  # noqa: E402
+from testproject.lifespan import lifespan  # noqa: E402 - Django must be set up
+from testproject.one_hop import OneHopHandler  # noqa: E402
 from testproject.routing import http_routes  # noqa: E402
 
 

@@ -79,6 +79,7 @@ def environment(
         "DJANGO_SETTINGS_MODULE": variant.settings,
         "DJANGO_SECRET_KEY": EXAMPLE_SECRET_KEY,
         "TESTPROJECT_MIDDLEWARE": variant.middleware,
+        "TESTPROJECT_HANDLER": variant.handler,
         "TESTPROJECT_DELIVERY": variant.delivery,
     } | _redis_variable(variant, redis_socket_url(root) if own_redis else redis_url)
 

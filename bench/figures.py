@@ -96,6 +96,10 @@ def _held_rps(sample: Sample) -> float | None:
     return sample.load.held_rps if sample.load else None
 
 
+def _failed_rps(sample: Sample) -> float | None:
+    return sample.load.failed_rps if sample.load else None
+
+
 def _hung(sample: Sample) -> float | None:
     return float(sample.load.timeout) if sample.load else None
 
@@ -165,6 +169,16 @@ FIGURES = {
             _held_rps,
             ("autothrottle",),
             "held, /s",
+        ),
+        Figure(
+            "failed_rps",
+            "lowest rate that did not hold",
+            "/s",
+            "neither",
+            _failed_rps,
+            ("autothrottle",),
+            "did not hold, /s",
+            test="capacity",
         ),
         Figure(
             "rps_per_cpu_s",

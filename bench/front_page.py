@@ -5,11 +5,11 @@ filling them in again changes nothing.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bench import findings, summary
-from bench.conclusions import standing
+from bench.conclusions import caution, standing
 from bench.records import read, read_campaign
 from bench.variants import SERVERS, VARIANTS, Variant
 
@@ -39,14 +39,24 @@ def parts(root: Path = ROOT) -> dict[str, str]:
 
 
 def newest(results: Path) -> Path | None:
-    """Return the folder of the newest published headline campaign, if there is one."""
-    folders = [path.parent for path in results.glob("????-??-??*/campaign.json")]
+    """Return the folder of the newest published headline campaign, if there is one.
+
+    It is named by its date alone; other campaigns say behind the date what they are about.
+    """
+    folders = [path.parent for path in results.glob("????-??-??/campaign.json")]
     return max(folders, default=None)
+
+
+_ALSO: dict[str, Callable[[Variant], bool]] = {
+    "without middleware": lambda one: one.middleware == "none",
+    "Django in one hop": lambda one: one.handler == "one_hop",
+    "topics by `group_send`": lambda one: one.delivery == "group",
+}
 
 
 def _variants() -> Iterator[str]:
     """Yield a row for each server on each layer, with the values its other factors take."""
-    yield "| server | channel layer | processes | in front | middleware left out |"
+    yield "| server | channel layer | processes | in front | also |"
     yield "|---|---|---|---|---|"
     rows: dict[tuple[str, str], list[Variant]] = {}
     for variant in VARIANTS.values():
@@ -55,11 +65,11 @@ def _variants() -> Iterator[str]:
     for (server, layer), variants in rows.items():
         processes = sorted({variant.processes for variant in variants})
         fronts = dict.fromkeys(one.proxy for one in variants if one.proxy != "direct")
-        bare = any(variant.middleware == "none" for variant in variants)
+        also = [text for text, is_so in _ALSO.items() if any(map(is_so, variants))]
         yield (
             f"| {SERVERS[server].label} ({SERVERS[server].interface.upper()}) "
             f"| {'–' if layer == 'none' else layer} | {', '.join(map(str, processes))} "
-            f"| {', '.join(fronts) or '–'} | {'yes' if bare else '–'} |"
+            f"| {', '.join(fronts) or '–'} | {', '.join(also) or '–'} |"
         )
 
 
@@ -67,6 +77,9 @@ def _results(folder: Path, root: Path) -> Iterator[str]:
     campaign = read_campaign(folder)
     summed = summary.summarize(campaign, read(folder / "raw"))
     where = folder.relative_to(root)
+    if warning := caution(summed):
+        yield f"> **{warning}**"
+        yield ""
     yield f"{standing(summed)} [All of it]({where}/README.md), with the raw data."
     for section in findings.sections(summed):
         yield ""
@@ -78,6 +91,9 @@ def _results(folder: Path, root: Path) -> Iterator[str]:
         for row in section.rows:
             name = f"{row.arm} ({row.role})" if row.role else row.arm
             yield f"| {' | '.join([name, *_entries(row), row.rounds])} |"
+        if section.remarks:
+            yield ""
+            yield from (f"- {remark}" for remark in section.remarks)
     for chart in CHARTS:
         if (folder / "charts" / f"{chart}.svg").is_file():
             yield ""

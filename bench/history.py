@@ -27,6 +27,7 @@ _OLD_COLOURS = {"channels017": "#8a5a2b", "channels1": "#c79a4b"}
 _SERIES = ("2016", *OF_2016.values(), "today", "today, relayed")
 _RELAYED = {"relay", "minute"}
 _MINUTE_S = 60
+_SHORTEST_S = 20  # of a run that is drawn as a line
 
 
 def latency_then_and_now(summary: Summary) -> Drawing | None:
@@ -129,7 +130,7 @@ def _bar(
 
 
 def throughput_then_and_now(summary: Summary) -> Drawing | None:
-    """Requests per 5 s over a minute; a run too short for that is drawn as a level."""
+    """Requests per 5 s over a minute; a much shorter run is drawn as a level."""
     now = list(_throughput_now(summary))
     if not now:
         return None
@@ -157,7 +158,7 @@ def throughput_then_and_now(summary: Summary) -> Drawing | None:
         "Requests per 5 s from ten clients, 2016 and today",
         f"Grey: {STUDY_2016}, read off its chart.{_old_note(summary)} Colour: today, the median "
         "over the rounds; dashed: relayed through the channel layer, as every request was in 2016; "
-        "a level where the run was shorter than ten seconds. The machines of 2016 and of today "
+        "a level where the run was much shorter. The machines of 2016 and of today "
         f"differ.{_hung_note(summary)}",
         chart.properties(width=WIDTH, height=340),
     )
@@ -227,8 +228,8 @@ def _crosses(arm: str, summary: Summary) -> bool:
 
 
 def _per_5s(cell: Cell) -> list[tuple[float, float]]:
-    """Return the series; where the run was too short for one, its mean as a level."""
-    if len(cell.series) > 1:
+    """Return the series; where the run was much shorter than a minute, its mean as a level."""
+    if cell.series and cell.series[-1].end_s >= _SHORTEST_S:
         return [(one.end_s, one.ok) for one in cell.series]
     rate = cell.median("rps")
     return [] if rate is None else [(end_s, rate * SERIES_BUCKET_S) for end_s in (0, _MINUTE_S)]

@@ -77,8 +77,8 @@ def everyone(variant: Variant, seen: set[int]) -> None:
 
 def mismatches(variant: Variant, told: dict[str, Any]) -> list[str]:
     """Return a phrase for each part of ``told`` that is not as ``variant`` has it."""
-    # Only the projects of other stacks say theirs, and they have one way to deliver.
-    told = {"stack": "today", "delivery": "hub"} | told
+    # Only the projects of other stacks say theirs, and those know none of the other choices.
+    told = {"stack": "today", "handler": "django", "delivery": "hub"} | told
     wanted = {
         "server": variant.server,
         "interface": variant.interface,
@@ -86,6 +86,7 @@ def mismatches(variant: Variant, told: dict[str, Any]) -> list[str]:
         "middleware": variant.middleware,
         "settings": variant.settings,
         "stack": variant.stack,
+        "handler": variant.handler,
         "delivery": variant.delivery,
     }
     return [

@@ -128,6 +128,7 @@ class Variant:
     processes: int = 1
     middleware: str = "stock"
     stack: str = "today"
+    handler: str = "django"  # how an ASGI server enters Django
     delivery: str = "hub"  # how topics reach subscribers; nothing else depends on it
     proxy: str = "direct"
     sharing: str = "socket"
@@ -141,6 +142,10 @@ class Variant:
             raise unknown("stack", self.stack, STACKS)
         if self.middleware not in ("stock", "none"):
             raise unknown("middleware", self.middleware, ("stock", "none"))
+        if self.handler not in ("django", "one_hop"):
+            raise unknown("handler", self.handler, ("django", "one_hop"))
+        if self.handler != "django" and (self.interface == "wsgi" or self.stack != "today"):
+            raise ValueError(f"{self.name}: only today's ASGI servers can enter Django in one hop")
         if self.delivery not in ("hub", "group"):
             raise unknown("delivery", self.delivery, ("hub", "group"))
         if self.delivery != "hub" and self.interface == "wsgi":
@@ -197,6 +202,8 @@ class Variant:
             parts.append(self.sharing)
         if self.middleware != "stock":
             parts.append("no_middleware")
+        if self.handler != "django":
+            parts.append(self.handler)
         if self.delivery != "hub":
             parts.append(self.delivery)
         return "-".join(parts)
@@ -266,6 +273,9 @@ _NO_MIDDLEWARE = tuple(
     for one in (CONTROL, Variant("daphne", "ipc"), Variant("uvicorn", "ipc"))
 )
 
+_ONE_HOP = tuple(Variant(server, "ipc", handler="one_hop") for server in ("daphne", "uvicorn"))
+_GROUP = (Variant("uvicorn", "ipc", delivery="group"),)
+
 # The columns of the two balancing studies, with several ports as they had them and with one.
 _HTTP_FRONTS = tuple(
     Variant("gunicorn", processes=4, proxy=proxy, sharing=sharing)
@@ -295,7 +305,7 @@ _OF_2016 = tuple(
 
 VARIANTS = {
     variant.name: variant
-    for variant in (*_SINGLE, *_FOURFOLD, *_FRONTS, *_NO_MIDDLEWARE, *_OF_2016)
+    for variant in (*_SINGLE, *_FOURFOLD, *_FRONTS, *_NO_MIDDLEWARE, *_ONE_HOP, *_GROUP, *_OF_2016)
 }
 
 # Those of containers are apart: Docker runs them and not supervisord, and only as root.

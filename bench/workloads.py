@@ -101,7 +101,7 @@ WORKLOADS = {
             over_layer=True,
         ),
         # Six rounds are the fewest that make an interval.
-        Workload("capacity", "/", "autothrottle", quick_s=30, full_s=30, fewer_rounds=6),
+        Workload("capacity", "/", "autothrottle", quick_s=30, full_s=60, fewer_rounds=6),
         Workload(
             "echo",
             "/ws/echo/",

@@ -32,6 +32,7 @@ class Fifo:
         self._shown = f"{directory.path}/{self._path}"
         self._malformed = malformed
         self._fd = -1
+        self._count = pipes.counter()
 
     @property
     def fd(self) -> int:
@@ -71,8 +72,8 @@ class Fifo:
         return os.open(self._path, mode | os.O_NONBLOCK | os.O_NOFOLLOW, dir_fd=self._root)
 
     def depth(self) -> int:
-        """Return the number of records that wait."""
-        return pipes.depth(self._fd) // RECORD_SIZE
+        """Return the number of records that wait. Not for several threads at once."""
+        return pipes.depth(self._fd, self._count) // RECORD_SIZE
 
     def write(self, frame: bytes) -> bool:
         """Write one record; ``False`` where it does not fit. Raises ``BrokenPipeError``."""
@@ -84,7 +85,14 @@ class Fifo:
 
     def read(self) -> wire.Frame | None:
         """Remove and return the oldest sound record, ``None`` where none waits."""
-        found = self._read_record(self._fd)
+        try:
+            record = os.read(self._fd, RECORD_SIZE)
+        except BlockingIOError:
+            return None
+        decoded = wire.decode(record)
+        if decoded is not None:
+            return decoded[0]
+        found = self._first_sound(self._fd, record)
         return None if found is None else found[1]
 
     def drain(self) -> Iterator[tuple[bytes, wire.Frame]]:
@@ -117,7 +125,10 @@ class Fifo:
             os.close(fd)
 
     def _read_record(self, fd: int) -> tuple[bytes, wire.Frame] | None:
-        record = _read(fd, RECORD_SIZE)
+        return self._first_sound(fd, _read(fd, RECORD_SIZE))
+
+    def _first_sound(self, fd: int, record: bytes) -> tuple[bytes, wire.Frame] | None:
+        """Return ``record``, or the first sound one after it, with what it holds."""
         while record:
             found = wire.decode(record)
             if found is not None:

@@ -309,7 +309,8 @@ class Inbox:
             try:
                 taker.hand(frames[0].payload)
             finally:
-                self._put_back(taker, frames[0])
+                if taker.payload is not None:
+                    self._put_back(taker, frames[0])
         elif waiters:
             wake_now(waiters, loop)
 
@@ -334,11 +335,10 @@ class Inbox:
 
     def _put_back(self, taker: Waiter, frame: wire.Frame) -> None:
         """Queue what ``taker`` did not take at once: it will look there when it comes to it."""
-        payload = taker.withdraw()
-        if payload is not None:
-            with self.lock:
-                items = self.queue(frame.name).items
-                items.appendleft((frame.deadline, frame.generation, payload))
+        payload, taker.payload = taker.payload, None
+        with self.lock:
+            items = self.queue(frame.name).items
+            items.appendleft((frame.deadline, frame.generation, payload))
 
     def forget(self) -> None:
         """Close what a child process inherited."""

@@ -72,7 +72,7 @@ class LocalChannel:
         if loop not in inbox.listeners:
             inbox.listen(loop)
         with inbox.lock:
-            queue = inbox.queue(self.name)
+            queue = inbox.queues.get(self.name) or inbox.queue(self.name)
             if queue.items:
                 return None
             waiter = Waiter(loop)

@@ -34,6 +34,7 @@ class Mailbox:
         self._malformed = malformed
         self._directory = directory
         self._rest = b""
+        self._count = pipes.counter()
         partial = f"n/.new-{self.node}"
         try:
             with explained(directory.path):
@@ -54,8 +55,8 @@ class Mailbox:
         os.rename(partial, f"n/{self.node}", src_dir_fd=root, dst_dir_fd=root)
 
     def depth(self) -> int:
-        """Return the number of bytes that wait."""
-        return pipes.depth(self.fd)
+        """Return the number of bytes that wait. Not for several threads at once."""
+        return pipes.depth(self.fd, self._count)
 
     def read(self) -> list[Frame]:
         """Return the frames that wait."""

@@ -8,7 +8,7 @@ from struct import Struct
 
 _META = Struct("<8sIII")  # magic, version of the layout, generation, the notes' word
 _MAGIC = b"chan-ipc"
-_VERSION = 2
+_VERSION = 3
 _WORDS = 3  # 32-bit words before the shared ones
 _NAME = "meta"
 

@@ -46,6 +46,8 @@ class NamedChannel:
         self._on_reading = reading
         self._malformed = malformed
         self._encoded_name = name.encode()
+        self._address = wire.address(wire.MESSAGE, self._encoded_name)
+        self._generation = directory.generation
         self._fifo = Fifo(directory, file, malformed)
         self._parking = Parking(directory, file)
         self._spool = f"s/{file}"
@@ -57,7 +59,7 @@ class NamedChannel:
 
     def post(self, payload: bytes, deadline: float, generation: int) -> bool:
         """Send one message; ``False`` where the channel is full."""
-        frame = wire.encode(wire.MESSAGE, generation, deadline, self._encoded_name, payload)
+        frame = wire.encode_to(self._address, generation, deadline, payload)
         with self._lock:
             if not self._fifo.connect():
                 return self._park(frame, deadline)
@@ -107,7 +109,7 @@ class NamedChannel:
                 self._drop(frame)
 
     def _is_due(self, frame: wire.Frame) -> bool:
-        return frame.deadline > monotonic() and frame.generation == self._directory.generation[0]
+        return frame.deadline > monotonic() and frame.generation == self._generation[0]
 
     def _drop(self, frame: wire.Frame) -> None:
         if frame.flags & wire.SPOOLED:

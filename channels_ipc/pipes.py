@@ -75,9 +75,14 @@ def unlock(fd: int) -> None:
     fcntl.flock(fd, fcntl.LOCK_UN)
 
 
-def depth(fd: int) -> int:
-    """Return the number of bytes that wait in the FIFO."""
-    count = array.array("i", (0,))
+def counter() -> "array.array[int]":
+    """Return a place for ``depth`` to count in: making one takes as long as the counting."""
+    return array.array("i", (0,))
+
+
+def depth(fd: int, count: "array.array[int] | None" = None) -> int:
+    """Return the number of bytes that wait in the FIFO, by way of ``count``."""
+    count = counter() if count is None else count
     fcntl.ioctl(fd, termios.FIONREAD, count)
     return count[0]
 

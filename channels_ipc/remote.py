@@ -10,13 +10,22 @@ from channels_ipc.messages import Message, Payload
 from channels_ipc.notes import leave_note
 from channels_ipc.status import full_slot
 from channels_ipc.waiting import Waiter
-from channels_ipc.wire import encode
+from channels_ipc.wire import encode_to
 
 
 class RemoteChannel:
     """A process-local channel of another process. It cannot be received from here."""
 
-    __slots__ = ("_directory", "_encoded_name", "_node", "_peers", "_slot", "name", "streak")
+    __slots__ = (
+        "_address",
+        "_directory",
+        "_encoded_name",
+        "_node",
+        "_peers",
+        "_slot",
+        "name",
+        "streak",
+    )
 
     def __init__(self, directory: RuntimeDirectory, peers: Peers, node: str, name: str) -> None:
         self.name = name
@@ -25,6 +34,7 @@ class RemoteChannel:
         self._peers = peers
         self._node = node
         self._encoded_name = name.encode()
+        self._address = wire.address(wire.MESSAGE, self._encoded_name)
         self._slot = full_slot(name)
 
     def post(self, payload: bytes, deadline: float, generation: int) -> bool:
@@ -38,7 +48,7 @@ class RemoteChannel:
         full_until = peer.full_until[self._slot]
         if full_until and full_until > monotonic():
             return False
-        frame = encode(wire.MESSAGE, generation, deadline, self._encoded_name, payload)
+        frame = encode_to(self._address, generation, deadline, payload)
         if len(frame) > wire.FRAME_LIMIT:
             return self._post(wire.MESSAGE, payload, deadline, generation)
         try:

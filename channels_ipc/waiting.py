@@ -21,7 +21,7 @@ class Waiter:
 
     # Defaults on the class: a waiter is made for every receive that has to wait.
     done = False
-    _payload: Any = None
+    payload: Any = None  # handed over, and not yet taken
     _cancelled = False
     _asyncio_future_blocking = False
     _callback: Callable[[Any], object] | None = None
@@ -35,7 +35,7 @@ class Waiter:
         if not self.done:
             self._asyncio_future_blocking = True
             yield self
-        payload, self._payload = self._payload, None
+        payload, self.payload = self.payload, None
         return payload
 
     def resume(self) -> None:
@@ -46,16 +46,11 @@ class Waiter:
                 self._context.run(self._callback, self)
 
     def hand(self, payload: Any) -> None:
-        """Resume the waiting task with ``payload``; ``withdraw`` it if the task did not take it."""
-        self._payload = payload
+        """Resume the waiting task with ``payload``, which stays here if it does not take it."""
+        self.payload = payload
         self.done = True  # as in ``resume``, without another call
         if self._callback is not None and self._context is not None:
             self._context.run(self._callback, self)
-
-    def withdraw(self) -> Any:
-        """Return what was handed over and nobody has taken, ``None`` where there is nothing."""
-        payload, self._payload = self._payload, None
-        return payload
 
     # What a task expects of the future it waits for.
 

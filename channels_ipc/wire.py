@@ -1,6 +1,6 @@
 """Frames: one message as it stands in a FIFO. Bytes in, values out; nothing here does I/O.
 
-A frame is a header (magic, size, kind, flags, generation, deadline, the sizes of name and extra),
+A frame is a header (magic, size, generation, deadline, kind, flags, the sizes of name and extra),
 then name, extra, payload and an end mark. All numbers are little-endian. A frame of at most
 ``FRAME_LIMIT`` bytes is written by one ``write(2)``, which POSIX makes atomic for pipes, so that
 writers need no lock and no frame is ever torn. The two marks are there to find the next frame
@@ -27,9 +27,12 @@ SPOOLED = 1  # flag: the payload is the name of the file that holds the payload
 MAGIC = b"\xc4IPC"
 END = b"\xc4END"
 _END_SIZE = len(END)
-_HEADER = Struct("<4sIBBIdHH")  # magic, size of the frame, kind, flags, generation, deadline, sizes
+_BEGIN = Struct("<4sIId")  # magic, size of the frame, generation, deadline
+_ADDRESS = Struct("<BBHH")  # kind, flags, the sizes of name and extra
+_HEADER = Struct(_BEGIN.format + _ADDRESS.format[1:])
 HEADER_SIZE = _HEADER.size
-_pack_header = _HEADER.pack
+_AROUND_SIZE = _BEGIN.size + _END_SIZE
+_pack_begin = _BEGIN.pack
 _unpack_header = _HEADER.unpack_from
 _make = tuple.__new__
 
@@ -56,10 +59,18 @@ def encode(
     flags: int = 0,
 ) -> bytes:
     """Return the frame as bytes."""
-    name_size, extra_size = len(name), len(extra)
-    size = HEADER_SIZE + name_size + extra_size + len(payload) + _END_SIZE
-    head = _pack_header(MAGIC, size, kind, flags, generation, deadline, name_size, extra_size)
-    return head + name + extra + payload + END
+    return encode_to(address(kind, name, extra, flags), generation, deadline, payload)
+
+
+def address(kind: int, name: bytes, extra: bytes = b"", flags: int = 0) -> bytes:
+    """Return the part of a frame that all messages to one place have in common."""
+    return _ADDRESS.pack(kind, flags, len(name), len(extra)) + name + extra
+
+
+def encode_to(address: bytes, generation: int, deadline: float, payload: bytes) -> bytes:
+    """Return the frame to ``address`` as bytes."""
+    size = _AROUND_SIZE + len(address) + len(payload)
+    return _pack_begin(MAGIC, size, generation, deadline) + address + payload + END
 
 
 def decode(data: bytes, start: int = 0) -> tuple[Frame, int] | None:
@@ -70,7 +81,7 @@ def decode(data: bytes, start: int = 0) -> tuple[Frame, int] | None:
     begin = start + HEADER_SIZE
     if len(data) < begin:
         return None
-    magic, size, kind, flags, generation, deadline, name_size, extra_size = _unpack_header(
+    magic, size, generation, deadline, kind, flags, name_size, extra_size = _unpack_header(
         data, start
     )
     name_end = begin + name_size

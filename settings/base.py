@@ -6,6 +6,7 @@ different layers differ in that one factor. What a machine decides comes from th
 ``DJANGO_SECRET_KEY``       give one wherever more than one process serves; random otherwise
 ``DJANGO_ALLOWED_HOSTS``    comma separated; loopback names otherwise
 ``TESTPROJECT_MIDDLEWARE``  ``stock`` (what ``startproject`` writes) or ``none``
+``TESTPROJECT_HANDLER``     ``django`` or ``one_hop``: how ASGI servers enter Django
 ``TESTPROJECT_DELIVERY``    ``hub`` or ``group``: how topics reach their subscribers
 """
 
@@ -50,6 +51,15 @@ except KeyError as unknown:
     raise ImproperlyConfigured(
         f"TESTPROJECT_MIDDLEWARE={unknown.args[0]!r} is not one of {', '.join(MIDDLEWARE_SETS)}"
     ) from None
+
+# Django's own ASGI handler goes to a thread and back for every sync middleware and view; the other
+# goes there once a request.
+HANDLERS = ("django", "one_hop")
+HANDLER = os.environ.get("TESTPROJECT_HANDLER", "django")
+if HANDLER not in HANDLERS:
+    raise ImproperlyConfigured(
+        f"TESTPROJECT_HANDLER={HANDLER!r} is not one of {', '.join(HANDLERS)}"
+    )
 
 # How a published message gets to the sockets of a process: once for all of them, through the
 # process's hub, or once for each of them, which is what group_send does by itself.

@@ -47,6 +47,7 @@ def identity(request: HttpRequest) -> dict[str, Any]:
         "layer": layer_name(backend),
         "layer_backend": backend,
         "middleware": middleware_set(settings.MIDDLEWARE),
+        "handler": "one_hop" if "testproject.one_hop" in sys.modules else "django",
         "delivery": settings.DELIVERY,
         "settings": settings.SETTINGS_MODULE,
         "pid": os.getpid(),

@@ -57,11 +57,11 @@ def test_front_page_says_what_the_code_and_the_newest_campaign_say():
 
 
 def test_front_page_shows_the_newest_campaign(tmp_path):
-    for day in ("2026-01-02", "2026-01-10-again", "local"):
+    for day in ("2026-01-02", "2026-01-10", "2026-01-11-layers", "local"):
         (tmp_path / day).mkdir()
         (tmp_path / day / "campaign.json").touch()
     (tmp_path / "2027-01-01").mkdir()
-    assert front_page.newest(tmp_path) == tmp_path / "2026-01-10-again"
+    assert front_page.newest(tmp_path) == tmp_path / "2026-01-10"
     assert front_page.newest(tmp_path / "local") is None
 
 

@@ -1,7 +1,7 @@
 """What the studies published for a cell, a tool and a column. Pure but for the files."""
 
 from bench import reference
-from bench.balancing.cells import Column, EchoCell, HttpCell
+from bench.balancing.cells import YARDSTICK, Column, EchoCell, HttpCell
 from bench.reference import Span
 
 Published = Span | str | None
@@ -14,7 +14,7 @@ def rate(cell: HttpCell | EchoCell, tool: str, column: Column) -> Published:
     if isinstance(cell, EchoCell):
         return _echo(cell, column, "_rps")
     row = _http_row(cell, tool)
-    if column.published is None:
+    if column.published == YARDSTICK:
         return _yardstick(cell)
     return row.figures.get(f"{column.published}_rps") if row else None
 

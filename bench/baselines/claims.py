@@ -66,7 +66,7 @@ LADDER = (
         ONE_HOP,
         STOCK,
         "cpu_us",
-        "Django entered once, by `baselines/one_hop.py`, takes {} times the CPU of stock Django, "
+        "Django entered once, by `testproject/one_hop.py`, takes {} times the CPU of stock Django, "
         "with the same middleware and the same view",
         "Who serves sync views over ASGI gets most of the time back with that one class.",
         0.5,

@@ -68,7 +68,7 @@ def rungs() -> Iterator[Row]:
         "OneHopHandler",
         sites.ladder(on, "stock", "one_hop"),
         "/",
-        "one trip, four threads: `baselines/one_hop.py`",
+        "one trip, four threads: `testproject/one_hop.py`",
     )
     yield _rung(
         "one_hop_1",

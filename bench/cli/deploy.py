@@ -11,7 +11,7 @@ from rich.table import Table
 
 from bench import proxies, remains, supervise
 from bench.environment import check_root, configuration
-from bench.variants import HEADLINE, LAYERS, VARIANTS, Variant, resolve
+from bench.variants import HEADLINE, LAYERS, SWARM_VARIANTS, VARIANTS, Variant, resolve
 
 
 class VariantName(click.ParamType[Variant]):
@@ -48,12 +48,19 @@ def variant_table() -> Table:
         table.add_column(heading, no_wrap=True)
     for heading in ("processes", "workers"):
         table.add_column(heading, justify="right")
-    for variant in VARIANTS.values():
+    for variant in (*VARIANTS.values(), *SWARM_VARIANTS.values()):
         table.add_row(*_row(variant), style="green" if variant in HEADLINE else None)
     reasons = (
         f"{one.name}: {one.one_worker_because}" for one in LAYERS.values() if one.one_worker_because
     )
-    table.caption = "\n".join(("green: the headline campaign", "one worker only:", *reasons))
+    table.caption = "\n".join(
+        (
+            "green: the headline campaign",
+            "swarm: in containers, which campaigns start and `up` does not: docs/swarm.md",
+            "one worker only:",
+            *reasons,
+        )
+    )
     table.caption_justify = "left"
     return table
 

@@ -67,9 +67,6 @@ def http(
     else:
         columns = own_columns(variants or (CONTROL.name,), target)
         cells = adhoc(HttpCell(clients, requests, keepalive, path, seconds), found)
-    console = Console()
-    for reason in absent.values():
-        console.print(reason, highlight=False, soft_wrap=True)
     plan = Plan(
         columns,
         cells,
@@ -78,7 +75,7 @@ def http(
         secrets.randbelow(2**32) if seed is None else seed,
         own=resolved(target) if target else None,
     )
-    run(plan, "HTTP through several fronts", study, absent, into, console)
+    run(plan, "HTTP through several fronts", study, absent, into, Console())
 
 
 def adhoc(cell: HttpCell, tools: tuple[Tool, ...]) -> tuple[HttpCell, ...]:
@@ -114,19 +111,18 @@ def own_columns(variants: tuple[str, ...], target: str | None) -> tuple[Column, 
 def study_columns(
     columns: tuple[Column, ...], only: tuple[str, ...], absent: dict[str, str]
 ) -> tuple[Column, ...]:
-    """Return the columns that can run here, those of ``only`` if given; note the others."""
+    """Return the columns that can run here, those of ``only`` if given; note why others cannot."""
     known = {one.name for one in columns} | {one.variant for one in columns}
     for name in only:
         if name not in known:
             raise BadInput(f"{name} is no column: {', '.join(one.name for one in columns)}")
-    for one in columns:
-        if not one.is_available:
-            absent[one.name] = f"there is no variant {one.variant} yet"
-    return tuple(
-        one
-        for one in columns
-        if one.is_available and (not only or one.name in only or one.variant in only)
-    )
+    wanted = [one for one in columns if not only or one.name in only or one.variant in only]
+    for one in wanted:
+        try:
+            supervise.require(resolve(one.variant), os.environ)
+        except BadInput as missing:
+            absent[one.name] = str(missing)
+    return tuple(one for one in wanted if one.name not in absent)
 
 
 def run(
@@ -139,9 +135,11 @@ def run(
 ) -> None:
     """Measure and report; leave with 1 where something failed."""
     if not plan.columns:
-        raise BadInput("no column of the study can run here")
+        raise BadInput(f"nothing can be measured: {'; '.join(missing.values())}")
     if plan.own is None:
         supervise.require(resolve(plan.columns[0].variant), os.environ)
+    for name, reason in missing.items():
+        console.print(f"without {name}: {reason}", highlight=False, soft_wrap=True)
     pinned = provenance.pinning(os.sched_getaffinity(0), provenance.siblings())
     with kept_to(pinned), interruptible():
         about, readings = measure(

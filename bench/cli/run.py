@@ -22,7 +22,7 @@ from bench.provenance import PROJECT, Pinning
 from bench.report import publish
 from bench.summary import Summary, summarize
 from bench.tables import verdict_table
-from bench.variants import HEADLINE, VARIANTS
+from bench.variants import HEADLINE, SWARM_VARIANTS, VARIANTS
 from bench.variants import resolve as resolve_variant
 from bench.verdict import faults
 from bench.workloads import WORKLOADS
@@ -42,13 +42,13 @@ def _names(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str
 @click.command()
 @click.option(
     "--full/--quick",
-    help="Ten rounds with intervals, an hour; or a few short ones, 6 minutes (the default).",
+    help="Ten rounds with intervals, an hour and a half; or a few short ones, 6 minutes (the default).",
 )
 @click.option(
     "--variants",
     callback=_names,
     metavar="A,B",
-    help=f"Instead of the headline's; `list` has all {len(VARIANTS)}.",
+    help=f"Instead of the headline's; `list` has all {len(VARIANTS | SWARM_VARIANTS)}.",
 )
 @click.option("--tests", callback=_names, metavar="A,B", help=f"Some of {', '.join(WORKLOADS)}.")
 @click.option("--rounds", type=int, help="How often everything is measured.")

@@ -71,6 +71,7 @@ def variables(variant: Variant, images: Images) -> dict[str, str]:
         "DJANGO_SETTINGS_MODULE": variant.settings,
         "DJANGO_SECRET_KEY": secrets.token_urlsafe(50),
         "TESTPROJECT_MIDDLEWARE": variant.middleware,
+        "TESTPROJECT_HANDLER": variant.handler,
         "TESTPROJECT_DELIVERY": variant.delivery,
     }
 

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from bench.cli import COMMANDS, deploy, main
 from bench.environment import configuration
 from bench.supervise import Deployment, StartFailed
-from bench.variants import VARIANTS, resolve
+from bench.variants import SWARM_VARIANTS, VARIANTS, resolve
 
 
 def run(*arguments, **options):
@@ -19,8 +19,9 @@ def test_list_names_every_variant_with_its_factors():
     result = run("list", env={"COLUMNS": "80"})
     assert result.exit_code == 0
     lines = {line.split()[0]: line.split() for line in result.output.splitlines() if line.strip()}
-    assert set(VARIANTS) <= set(lines)
-    for variant in VARIANTS.values():
+    every = VARIANTS | SWARM_VARIANTS
+    assert set(every) <= set(lines)
+    for variant in every.values():
         assert {variant.server, variant.layer, str(variant.processes)} <= set(lines[variant.name])
 
 

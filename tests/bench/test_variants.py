@@ -11,6 +11,7 @@ def test_name_is_built_from_the_factors_that_are_not_at_their_default():
     assert Variant("daphne", "ipc").name == "daphne-ipc"
     assert Variant("gunicorn_asgi", "redis", processes=4).name == "gunicorn-asgi-redis-x4"
     assert Variant("uvicorn", "ipc", middleware="none").name == "uvicorn-ipc-no_middleware"
+    assert Variant("daphne", "ipc", handler="one_hop").name == "daphne-ipc-one_hop"
 
 
 def test_table_has_every_variant_under_its_own_name():
@@ -33,6 +34,12 @@ def test_table_has_four_processes_of_every_layer_that_crosses_them(layer):
         ({"server": "daphne", "layer": "inmemory", "processes": 4}, "does not cross processes"),
         ({"server": "gunicorn", "processes": 0}, "0 processes"),
         ({"server": "gunicorn", "middleware": "some"}, "unknown middleware"),
+        ({"server": "daphne", "layer": "ipc", "handler": "two_hop"}, "unknown handler"),
+        ({"server": "gunicorn", "handler": "one_hop"}, "only today's ASGI servers"),
+        (
+            {"server": "daphne", "layer": "ipc", "handler": "one_hop", "stack": "channels1"},
+            "only today's ASGI servers",
+        ),
         ({"server": "dafne", "layer": "ipc"}, "did you mean daphne"),
         ({"server": "daphne", "layer": "ipcc"}, "did you mean ipc"),
     ],

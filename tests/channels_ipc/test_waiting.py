@@ -82,12 +82,11 @@ async def test_handed_payload_is_what_the_wait_returns():
     loop.call_soon(waiter.hand, b"payload")
     await task
     assert got == [b"payload"]
-    assert waiter.withdraw() is None
+    assert waiter.payload is None
 
 
-async def test_payload_that_nobody_took_is_withdrawn_once():
+async def test_payload_that_nobody_took_stays_with_the_waiter():
     waiter = Waiter(asyncio.get_running_loop())
     waiter.add_done_callback(lambda _: None, context=_context())
     waiter.hand(b"payload")
-    assert waiter.withdraw() == b"payload"
-    assert waiter.withdraw() is None
+    assert waiter.payload == b"payload"

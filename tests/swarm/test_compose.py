@@ -26,6 +26,7 @@ def test_compose_by_default_is_a_variant(compose):
     assert int(compose["services"]["worker"]["deploy"]["replicas"]) == DEFAULT.workers
     assert web["environment"]["DJANGO_SETTINGS_MODULE"] == DEFAULT.settings
     assert web["environment"]["TESTPROJECT_MIDDLEWARE"] == DEFAULT.middleware
+    assert web["environment"]["TESTPROJECT_HANDLER"] == DEFAULT.handler
     assert web["environment"]["TESTPROJECT_DELIVERY"] == DEFAULT.delivery
 
 

@@ -100,6 +100,27 @@ def test_middleware_unknown_refuses(name):
     assert f"TESTPROJECT_MIDDLEWARE={name!r} is not one of stock, none" in done.stderr
 
 
+@pytest.mark.parametrize("name", ["", "Django", "two_hop"])
+def test_handler_unknown_refuses(name):
+    done = manage("check", TESTPROJECT_HANDLER=name)
+    assert done.returncode != 0
+    assert f"TESTPROJECT_HANDLER={name!r} is not one of django, one_hop" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "handler", "loaded"),
+    [("django", "ASGIHandler", False), ("one_hop", "OneHopHandler", True)],
+)
+def test_handler_is_the_one_asked_for_and_loads_no_other(name, handler, loaded):
+    probe = (
+        "import sys; from testproject.application import application;"
+        "routes = application.application_mapping['http'].routes;"
+        "print(type(routes[-1].callback).__name__, 'testproject.one_hop' in sys.modules)"
+    )
+    done = manage("shell", "--no-imports", "-c", probe, TESTPROJECT_HANDLER=name)
+    assert done.stdout == f"{handler} {loaded}\n", done.stderr
+
+
 def test_middleware_stock_is_what_startproject_writes(tmp_path):
     manage("startproject", "fresh", str(tmp_path))
     written = run_path(str(tmp_path / "fresh" / "settings.py"))

@@ -23,9 +23,11 @@ from bench.balancing.page import readme
 from bench.balancing.reading import Study, read, read_study, write, write_study
 from bench.balancing.remarks import remarks, rounding
 from bench.balancing.rounds import Plan
+from bench.cli.http import study_columns
 from bench.errors import BadInput
 from bench.reference import Span
 from bench.tools import TOOLS
+from bench.variants import resolve
 
 CELL = HTTP_CELLS[0]
 ONE, NGINX = HTTP_COLUMNS[0], HTTP_COLUMNS[2]
@@ -43,7 +45,7 @@ def study() -> Study:
         columns={ONE.name: ONE.variant, NGINX.name: NGINX.variant},
         cells=(CELL.name,),
         tools=("locust", "ab"),
-        missing={"swarm": "there is no variant yet"},
+        missing={"swarm": "there is no engine"},
         server_cores=1,
         generator_cores=1,
         configurations={},
@@ -80,11 +82,19 @@ def test_every_row_of_the_websocket_study_is_a_cell():
     assert {(one.messages, one.connections) for one in ECHO_CELLS if one.detail} == detailed
 
 
-def test_every_column_but_swarm_has_its_published_figures():
+def test_every_column_has_its_published_figures():
+    yardstick = next(one for one in HTTP_COLUMNS if one.name == "gunicorn x8")
+    swarm = next(one for one in HTTP_COLUMNS if one.name == "swarm")
+    replicas_8 = next(one for one in HTTP_COLUMNS if one.name == "swarm x8")
     assert published.rate(CELL, "ab", ONE) == Span(456, 456)
     assert published.rate(CELL, "ab", NGINX) == Span(685, 685)
     assert published.errors(CELL, "loadtest", HTTP_COLUMNS[1]) == Span(3, 3)
-    assert published.rate(CELL, "ab", HTTP_COLUMNS[4]) == "1150 and 1196"
+    assert published.rate(CELL, "ab", yardstick) == "1150 and 1196"
+    assert published.errors(CELL, "ab", yardstick) is None
+    assert published.rate(CELL, "ab", swarm) == Span(558, 1014)
+    assert published.rate(CELL, "ab", replicas_8) is None
+    assert published.resource("processes", replicas_8, echo=False) is None
+    assert published.rate(EchoCell(15, 400), "locust", ECHO_COLUMNS[3]) == Span(386, 386)
     assert published.rate(EchoCell(15, 400), "locust", ECHO_COLUMNS[0]) == Span(169, 169)
     assert published.rate(EchoCell(15, 400, detail=True), "locust", ECHO_COLUMNS[2]) == Span(
         420, 420
@@ -95,8 +105,28 @@ def test_every_column_but_swarm_has_its_published_figures():
     assert published.resource("processes", NGINX, echo=False) == Span(13, 13)
 
 
-def test_columns_are_variants_that_run_here():
-    assert all(column.is_available for column in (*HTTP_COLUMNS, *ECHO_COLUMNS))
+def test_columns_are_variants():
+    assert [resolve(one.variant).name for one in (*HTTP_COLUMNS, *ECHO_COLUMNS)]
+
+
+def test_column_that_cannot_run_here_is_left_out_with_the_reason(monkeypatch):
+    def require(variant, _):
+        if variant.proxy == "swarm":
+            raise BadInput("there is no Docker engine: apt-get install docker.io")
+
+    monkeypatch.setattr("bench.supervise.require", require)
+    absent = {}
+    columns = study_columns(HTTP_COLUMNS, (), absent)
+    assert [one.name for one in columns] == [
+        "one worker",
+        "apache",
+        "nginx",
+        "haproxy",
+        "gunicorn x8",
+    ]
+    assert absent["swarm"] == "there is no Docker engine: apt-get install docker.io"
+    assert absent.keys() == {"swarm", "swarm x8"}
+    assert study_columns(HTTP_COLUMNS, ("nginx",), {}) == (NGINX,)
 
 
 def test_ratio_of_published_figures_has_the_range_of_both():
@@ -221,7 +251,7 @@ def test_page_has_ratios_published_figures_errors_and_cores(reading, study):
     assert "| ab: published, times one worker | 1.00x | 1.50x |" in page
     assert "100 reset of 1,000" in page
     assert "- `reset`: the connection was cut off" in page
-    assert "- swarm: there is no variant yet" in page
+    assert "- swarm: there is no engine" in page
     assert "others were at work" in page
 
 

@@ -9,7 +9,7 @@ from django.core.signals import request_finished, request_started
 from django.http import HttpResponse, StreamingHttpResponse
 from django.urls import path
 
-from baselines.one_hop import OneHopHandler
+from testproject.one_hop import OneHopHandler
 
 carried = contextvars.ContextVar("carried", default=None)
 seen = {}
