@@ -24,6 +24,7 @@ SUCCESSES_FOR_RATE = 200
 CAPACITY_SHARE = 0.75
 SATURATED_SHARE = 0.95
 FAILURES = "failures"
+SATURATION = "saturation"
 
 
 def check(
@@ -193,7 +194,7 @@ def saturation(server: Usage, machine: Machine, server_cores: int) -> Gate:
     reason = f"the server was busy for {busy:.0%} of the time: it hardly carries this rate"
     ok = busy <= SATURATED_SHARE
     return Gate(
-        "saturation",
+        SATURATION,
         ok,
         100 * busy,
         100 * SATURATED_SHARE,

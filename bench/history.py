@@ -12,6 +12,7 @@ import altair as alt
 
 from bench.axes import spread_apart
 from bench.cells import SERIES_BUCKET_S, Cell
+from bench.gates import SATURATION
 from bench.reference import SETUPS_2016, STUDY_2016, latency_2016, series_2016
 from bench.summary import Summary
 from bench.theme import THEN, WIDTH, Drawing, Rows, colours, inline, panel, stacked
@@ -47,10 +48,22 @@ def latency_then_and_now(summary: Summary) -> Drawing | None:
         "Latency at 300 requests/s in ms, 2016 and today",
         f"Grey: {STUDY_2016} (no bars were published for IPC).{_old_note(summary)} Full colour: "
         "today, GET /. Pale: today, relayed through the channel layer, as every request was in "
-        "2016. The machines of 2016 and of today differ.",
+        f"2016. The machines of 2016 and of today differ.{_saturated_note(summary)}",
         stacked(panels),
         reserve_px=40,
     )
+
+
+def _saturated_note(summary: Summary) -> str:
+    """Say whose latency is that of a server that hardly carries the rate."""
+    found = [
+        f"{cell.arm} in {cell.remarks[SATURATION]} of {cell.valid} rounds"
+        for cell in summary.lines("latency")
+        if SATURATION in cell.remarks
+    ]
+    if not found:
+        return ""
+    return f" Saturated, so that the latency grows with the run's length: {', '.join(found)}."
 
 
 def _old_note(summary: Summary) -> str:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
+from bench.intervals import ratio_interval
 from bench.plan import Plan
 from bench.records import Sample
 from bench.summary import Ratio, Summary
@@ -10,6 +11,10 @@ from bench.summary import Ratio, Summary
 # Two deployments of the same variant differ by chance. More than this is not chance but a
 # difference between the beginning and the end of a round, or something that a rerun would change.
 TWIN_SHARE = 0.05
+# How often an honest campaign may fail by chance, all its A/A ratios together.
+TWIN_CHANCE = 0.05
+# What the hypervisor's other guests may spoil; an interval counts the rounds that it has.
+MISSING_SHARE = 0.1
 # Three short rounds are all on one side by chance in one honest campaign of four, for each figure,
 # and a 99th percentile of 3,000 replies varies by a fifth: only a gross difference says something.
 QUICK_TWIN_SHARE = 0.4
@@ -19,7 +24,7 @@ def faults(plan: Plan, rounds: int, summary: Summary, samples: Sequence[Sample])
     """Return why the campaign is invalid, empty where it is not.
 
     It is valid if every test of every arm has a valid sample in each of ``rounds`` that it was
-    planned for, and the two arms of the A/A pair agree.
+    planned for, one in ten excepted, and the two arms of the A/A pair agree.
     """
     return [*_gaps(plan, rounds, samples), *_twins_apart(summary)]
 
@@ -35,7 +40,7 @@ def _gaps(plan: Plan, rounds: int, samples: Sequence[Sample]) -> Iterator[str]:
         valid = {sample.round for sample in tried if sample.valid}
         asked_for = range(1, min(rounds, plan.rounds_of(test)) + 1)
         missing = [round_ for round_ in asked_for if round_ not in valid]
-        if missing:
+        if len(missing) > MISSING_SHARE * len(asked_for):
             why = _reasons(sample for sample in tried if sample.round in missing)
             alike[arm.name, f"no valid sample in {_rounds(missing)}: {why}"].append(test.test)
     for (name, what), tests in alike.items():
@@ -61,21 +66,24 @@ def _reasons(samples: Iterable[Sample]) -> str:
 
 
 def _twins_apart(summary: Summary) -> Iterator[str]:
-    for ratio in summary.twin_ratios:
-        if _apart(ratio, quick=summary.quick):
+    ratios = summary.twin_ratios
+    for ratio in ratios:
+        if _apart(ratio, 1 - TWIN_CHANCE / len(ratios), quick=summary.quick):
             yield (
                 f"A/A pair: {ratio.arm} has {ratio.estimate:.2f} times the {ratio.figure.label} "
                 f"of {ratio.base} in {ratio.test}, and is the same deployment"
             )
 
 
-def _apart(ratio: Ratio, *, quick: bool) -> bool:
+def _apart(ratio: Ratio, confidence: float, *, quick: bool) -> bool:
     """Whether twins differ by more than chance, and by enough to matter.
 
-    Without an interval the sign of every round stands in for one.
+    ``confidence`` is asked of the interval, as far as the rounds are enough for it. Without an
+    interval the sign of every round stands in for one.
     """
-    if ratio.differs is not None:
-        return ratio.differs and abs(ratio.estimate - 1) > TWIN_SHARE
+    if ratio.interval is not None:
+        found = ratio_interval(list(ratio.spread.rounds.values()), confidence) or ratio.interval
+        return not found.contains(1.0) and abs(found.estimate - 1) > TWIN_SHARE
     one_side = ratio.spread.low > 1 or ratio.spread.high < 1
     share = QUICK_TWIN_SHARE if quick else TWIN_SHARE
     return ratio.spread.n > 1 and one_side and abs(ratio.estimate - 1) > share

@@ -14,9 +14,7 @@ def test_quick_campaign_leaves_a_quarter_of_its_six_minutes_for_reruns() -> None
     assert [test.test for test in quick.tests] == ["latency", "throughput", "relay"]
 
 
-def test_full_campaign_has_the_rounds_an_interval_needs_and_takes_less_than_an_hour_and_a_half() -> (
-    None
-):
+def test_full_campaign_has_the_rounds_an_interval_needs_and_takes_90_minutes() -> None:
     full = plan("full", seed=1)
     assert full.rounds == 10
     assert full.budget_s is None

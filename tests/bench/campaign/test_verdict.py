@@ -104,6 +104,15 @@ def test_round_that_was_never_measured_is_a_fault(complete: Callable[..., list[S
     ]
 
 
+@pytest.mark.parametrize(("missing", "wrong"), [((4,), False), ((4, 7), True)])
+def test_one_round_in_ten_may_be_missing(
+    complete: Callable[..., list[Sample]], missing: tuple[int, ...], wrong: bool
+) -> None:
+    want = planned("full", 10)
+    samples = [one for one in complete(want) if one.arm != "gunicorn" or one.round not in missing]
+    assert bool(judged(want, samples)) is wrong
+
+
 @pytest.mark.parametrize(("kind", "rounds"), [("quick", 3), ("full", 10)])
 @pytest.mark.parametrize(("twin_us", "apart"), [(3000, True), (2040, False)])
 def test_twins_apart_are_a_fault(

@@ -71,6 +71,7 @@ def test_cell_of_redis_counts_the_server_in(stage: Stage, peer: str) -> None:
         ("one_way", "inmemory"),
         ("round_trip_uvloop", "raw"),
         ("round_trip_300", "raw"),
+        ("round_trip_300_shared", "raw"),
     ],
 )
 def test_cell_of_a_bound_is_measured(stage: Stage, measure: str, peer: str) -> None:
