@@ -32,9 +32,10 @@ def fill(text: str, parts: dict[str, str]) -> str:
 def parts(root: Path = ROOT) -> dict[str, str]:
     """Return what stands in each place of the README."""
     published = newest(root / "results")
+    headline = _results(published, root) if published else ["The headline campaign is not yet."]
     return {
         "variants": "\n".join(_variants()),
-        "results": "\n".join(_results(published, root)) if published else "None are published yet.",
+        "results": "\n".join([*headline, *_others(root)]),
     }
 
 
@@ -45,6 +46,14 @@ def newest(results: Path) -> Path | None:
     """
     folders = [path.parent for path in results.glob("????-??-??/campaign.json")]
     return max(folders, default=None)
+
+
+def _others(root: Path) -> Iterator[str]:
+    """Yield a link to each campaign about something else, the newest first."""
+    for page in sorted(root.glob("results/????-??-??-*/README.md"), reverse=True):
+        title = page.read_text().partition("\n")[0].removeprefix("# ")
+        yield ""
+        yield f"[{title}]({page.relative_to(root)}), {page.parent.name[:10]}"
 
 
 _ALSO: dict[str, Callable[[Variant], bool]] = {
