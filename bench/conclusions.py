@@ -104,7 +104,7 @@ def standing(summary: Summary) -> str:
     if summary.quick:
         return (
             f"A quick campaign of {rounds}: medians and ranges, from which nothing is "
-            "concluded. Intervals need the ten rounds of `make bench-full`."
+            "concluded. Intervals need the rounds of `make bench-full`."
         )
     return (
         f"A full campaign of {rounds}. A ratio stands with its 95 % interval; where that "

@@ -42,7 +42,7 @@ def _names(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str
 @click.command()
 @click.option(
     "--full/--quick",
-    help="Ten rounds with intervals, 90 minutes; or a few short ones, 6 minutes (the default).",
+    help="Sixteen rounds with intervals, 80 minutes; or a few short ones, 6 minutes (the default).",
 )
 @click.option(
     "--variants",

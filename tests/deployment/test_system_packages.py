@@ -10,7 +10,18 @@ from bench.environment import ROOT
 SCRIPT = ROOT / "bin" / "install-system-packages"
 TOOLS = ("sh", "grep", "cat", "tr", "env", "tee", "chmod", "rm", "mv")
 PROXIES = ("nginx", "haproxy", "apache2")
-PROGRAMS = ("redis-server", *PROXIES, "chromium", "wrk", "ab", "node", "go", "g++", "python3")
+PROGRAMS = (
+    "redis-server",
+    *PROXIES,
+    "chromium",
+    "wrk",
+    "ab",
+    "hey",
+    "node",
+    "go",
+    "g++",
+    "python3",
+)
 
 
 class Machine:

@@ -16,20 +16,23 @@ def test_quick_campaign_leaves_a_quarter_of_its_six_minutes_for_reruns() -> None
 
 def test_full_campaign_has_the_rounds_an_interval_needs_and_takes_90_minutes() -> None:
     full = plan("full", seed=1)
-    assert full.rounds == 10
+    assert full.rounds == 16
     assert full.budget_s is None
     assert 60 * 60 < full.total_s() < 90 * 60
-    assert full.seconds["throughput"] == 60
+    assert full.seconds["minute"] == 60
 
 
 def test_full_campaign_searches_for_the_capacity_in_as_few_rounds_as_make_an_interval() -> None:
     full = plan("full", seed=1)
-    by_round = [{test.test for _, test in full.cells(round_)} for round_ in range(1, 11)]
-    assert ["capacity" in tests for tests in by_round] == [True] * 6 + [False] * 4
+    by_round = [{test.test for _, test in full.cells(round_)} for round_ in range(1, 17)]
+    assert ["capacity" in tests for tests in by_round] == [True] * 6 + [False] * 10
+    assert ["minute" in tests for tests in by_round] == [True] * 3 + [False] * 13
     assert all("latency" in tests for tests in by_round)
-    assert full.total_s() == 6 * full.round_s(1) + 4 * full.round_s(10)
+    assert full.total_s() == sum(full.round_s(round_) for round_ in range(1, 17))
+    assert full.round_s(3) > full.round_s(4) > full.round_s(7) == full.round_s(16)
+    assert {"capacity", "minute"}.isdisjoint(test.test for test in full.tests_of(full.twin, 1))
     asked_for = plan("full", tests=["capacity"], seed=1)
-    assert all(list(asked_for.cells(round_)) for round_ in range(1, 11))
+    assert all(list(asked_for.cells(round_)) for round_ in range(1, 17))
 
 
 def test_control_runs_twice_in_every_round() -> None:
