@@ -20,7 +20,9 @@ PATIENCE_S = 30.0
 
 RUNNER = textwrap.dedent(
     """
-    import sys, time
+    import signal, sys, time
+    # A test run in the background ignores Ctrl-C, and what it starts does too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     from bench.supervise import deployed
     from bench.variants import resolve
 
