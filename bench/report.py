@@ -1,6 +1,7 @@
 """A campaign's report: a README in the shape of the 2016 report, its charts, and one page."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from bench.conclusions import brackets, caution, conclusions, standing, twin
 from bench.figures import FIGURES, quantity
 from bench.findings import MISSING, lost, sections, title
 from bench.history import OF_2016, PERCENTILES_2016
+from bench.records import Campaign
 from bench.results import read_results
 from bench.summary import Summary
 from bench.theme import DARK, FONT, LIGHT, Drawing, colours, config, library, png, svg
@@ -111,6 +113,7 @@ def page(summary: Summary, drawings: tuple[Drawing, ...]) -> str:
 
 def _content(summary: Summary, drawings: tuple[Drawing, ...]) -> dict[str, Any]:
     return {
+        "title": title_of(summary.campaign),
         "summary": summary,
         "campaign": summary.campaign,
         "sections": sections(summary),
@@ -132,6 +135,13 @@ def _content(summary: Summary, drawings: tuple[Drawing, ...]) -> dict[str, Any]:
         "side_by_side": then.sentences(summary),
         "throughput_2016": reference.throughput_2016(),
     }
+
+
+def title_of(campaign: Campaign) -> str:
+    """Return the report's title; a folder called ``2026-11-21-handlers`` says what it is about."""
+    plain = f"Channels load test, {campaign.started[:10]}"
+    about = re.fullmatch(r"\d{4}-\d\d-\d\d-(.+)", campaign.name)
+    return f"{plain}: {about[1].replace('-', ' ')}" if about else plain
 
 
 def _heading(name: str) -> str:

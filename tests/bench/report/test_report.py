@@ -8,7 +8,7 @@ import pytest
 
 from bench.charts import charts
 from bench.errors import BadInput
-from bench.report import fenced, flat, inline, page, publish, readme
+from bench.report import fenced, flat, inline, page, publish, readme, title_of
 from bench.results import read_results
 
 
@@ -27,6 +27,15 @@ def text(published):
 @pytest.fixture(scope="module")
 def html(published):
     return (published / "index.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "about"),
+    [("2026-11-21", ""), ("20261121-120000", ""), ("2026-11-21-one-hop", ": one hop")],
+)
+def test_title_says_what_a_campaign_with_a_name_is_about(full, name, about):
+    campaign = replace(full.campaign, name=name)
+    assert title_of(campaign) == f"Channels load test, 2026-11-21{about}"
 
 
 def test_readme_states_environment_and_method_before_any_figure(text):
