@@ -25,7 +25,7 @@ from pathlib import Path
 from channels_ipc import meta
 from channels_ipc.errors import IPCError, explained
 from channels_ipc.names import file_name
-from channels_ipc.retiring import retire
+from channels_ipc.retiring import is_still_at, retire
 
 FOLDERS = ("n", "q", "p", "s", "g")
 
@@ -100,9 +100,10 @@ class RuntimeDirectory:
 
     def _descend(self, prefix: str) -> None:
         inner = self._open_prefix(prefix)
-        if meta.is_outdated(inner):
+        # What was opened a moment ago may have been cleared away by another process since.
+        while (outdated := meta.is_outdated(inner)) or not is_still_at(inner, prefix, self.root):
             os.close(inner)
-            if not retire(self.root, prefix):
+            if outdated and not retire(self.root, prefix):
                 raise self._in_use()
             inner = self._open_prefix(prefix)
         os.close(self.root)

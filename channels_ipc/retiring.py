@@ -36,8 +36,19 @@ def _locked(fd: int) -> bool:
     return False
 
 
+def is_still_at(folder: int, name: str, base: int) -> bool:
+    """Whether ``name`` in ``base`` leads to what ``folder`` is open on."""
+    try:
+        return pipes.is_at(folder, name, base)
+    except FileNotFoundError:
+        return False
+
+
 def _retire(base: int, name: str) -> bool:
-    folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=base)
+    try:
+        folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=base)
+    except FileNotFoundError:
+        return True  # another process has just cleared it away
     try:
         if not meta.is_outdated(folder):
             return True
