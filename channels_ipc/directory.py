@@ -112,9 +112,11 @@ class RuntimeDirectory:
             self.make_folder(folder)
 
     def _open_prefix(self, prefix: str) -> int:
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(prefix, 0o700, dir_fd=self.root)
-        return _open_own(prefix, root=self.root, shown=self.path)
+        while True:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(prefix, 0o700, dir_fd=self.root)
+            with contextlib.suppress(FileNotFoundError):  # cleared away in between
+                return _open_own(prefix, root=self.root, shown=self.path)
 
     def _in_use(self) -> IPCError:
         return IPCError(
