@@ -6,6 +6,7 @@ from typing import Literal
 
 from bench.cells import Cell
 from bench.figures import Figure, number
+from bench.gates import FAILURES, SATURATION
 from bench.intervals import Interval
 from bench.summary import Ratio, Summary
 from bench.workloads import WORKLOADS
@@ -15,8 +16,8 @@ MISSING = "–"
 # What it means to have missed an advisory gate.
 _ADVISORY = {
     "capacity": "the server did not use the processor it was given, so this is no capacity",
-    "saturation": "the server hardly carries this rate; its latency grows with the run's length",
-    "failures": "requests failed: in a latency each counts as its timeout, in a rate not at all",
+    SATURATION: "the server hardly carries this rate; its latency grows with the run's length",
+    FAILURES: "requests failed: in a latency each counts as its timeout, in a rate not at all",
 }
 
 

@@ -14,7 +14,7 @@ from bench.findings import times
 from bench.history import OF_2016
 from bench.intervals import Interval, ratio_interval
 from bench.reference import SETUPS_2016, Setup, throughput_2016
-from bench.summary import Summary
+from bench.summary import Summary, paired_ratios
 from bench.workloads import WORKLOADS
 
 
@@ -41,12 +41,9 @@ class Pair:
 
 def paired(above: Cell | None, below: Cell | None, figure: str, *, quick: bool) -> Pair | None:
     """Return ``figure`` of ``above`` over that of ``below``; None where no round has both."""
-    if above is None or below is None or figure not in above.spreads:
+    if above is None or below is None:
         return None
-    if figure not in below.spreads:
-        return None
-    high, low = above.spreads[figure].rounds, below.spreads[figure].rounds
-    ratios = {one: high[one] / low[one] for one in high if low.get(one) and high[one] > 0}
+    ratios = paired_ratios(above.spreads.get(figure), below.spreads.get(figure))
     if not ratios:
         return None
     return Pair(spread(ratios), None if quick else ratio_interval(list(ratios.values())))

@@ -22,10 +22,10 @@ import stat
 import time
 from pathlib import Path
 
-from channels_ipc import meta
+from channels_ipc import meta, pipes
 from channels_ipc.errors import IPCError, explained
 from channels_ipc.names import file_name
-from channels_ipc.retiring import is_still_at, retire
+from channels_ipc.retiring import retire
 
 FOLDERS = ("n", "q", "p", "s", "g")
 
@@ -101,7 +101,7 @@ class RuntimeDirectory:
     def _descend(self, prefix: str) -> None:
         inner = self._open_prefix(prefix)
         # What was opened a moment ago may have been cleared away by another process since.
-        while (outdated := meta.is_outdated(inner)) or not is_still_at(inner, prefix, self.root):
+        while (outdated := meta.is_outdated(inner)) or not pipes.is_at(inner, prefix, self.root):
             os.close(inner)
             if outdated and not retire(self.root, prefix):
                 raise self._in_use()

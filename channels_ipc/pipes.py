@@ -2,6 +2,7 @@
 
 import array
 import ctypes
+import errno
 import fcntl
 import logging
 import os
@@ -58,8 +59,24 @@ def _halvings(size: int, above: int) -> list[int]:
 
 
 def is_at(fd: int, path: str, root: int) -> bool:
-    """Whether ``path`` leads to what ``fd`` is open on. Raises ``FileNotFoundError``."""
-    return os.path.samestat(os.fstat(fd), os.stat(path, dir_fd=root, follow_symlinks=False))
+    """Whether ``path`` leads to what ``fd`` is open on."""
+    try:
+        found = os.stat(path, dir_fd=root, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(os.fstat(fd), found)
+
+
+def is_read(path: str, root: int) -> bool:
+    """Whether a process has the FIFO at ``path`` open for reading: the kernel knows."""
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK, dir_fd=root)
+    except OSError as error:
+        if error.errno in (errno.ENXIO, errno.ENOENT):
+            return False
+        raise
+    os.close(fd)
+    return True
 
 
 def lock(fd: int, *, shared: bool) -> bool:

@@ -1,6 +1,5 @@
 """Clearing away the directory of another version of the package, once no process uses it."""
 
-import errno
 import os
 import secrets
 import shutil
@@ -36,14 +35,6 @@ def _locked(fd: int) -> bool:
     return False
 
 
-def is_still_at(folder: int, name: str, base: int) -> bool:
-    """Whether ``name`` in ``base`` leads to what ``folder`` is open on."""
-    try:
-        return pipes.is_at(folder, name, base)
-    except FileNotFoundError:
-        return False
-
-
 def _retire(base: int, name: str) -> bool:
     try:
         folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=base)
@@ -52,7 +43,7 @@ def _retire(base: int, name: str) -> bool:
     try:
         if not meta.is_outdated(folder):
             return True
-        if any(_is_read(fifo, folder) for fifo in _fifos(folder)):
+        if any(pipes.is_read(fifo, folder) for fifo in _fifos(folder)):
             return False
     finally:
         os.close(folder)
@@ -68,13 +59,3 @@ def _fifos(folder: int) -> Iterator[str]:
         for file in files:
             if stat.S_ISFIFO(os.stat(file, dir_fd=fd, follow_symlinks=False).st_mode):
                 yield f"{path}/{file}"
-
-
-def _is_read(fifo: str, folder: int) -> bool:
-    try:
-        os.close(os.open(fifo, os.O_WRONLY | os.O_NONBLOCK, dir_fd=folder))
-    except OSError as error:
-        if error.errno in (errno.ENXIO, errno.ENOENT):
-            return False
-        raise
-    return True

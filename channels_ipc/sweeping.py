@@ -5,10 +5,10 @@ use it, or is found out by whoever is.
 """
 
 import contextlib
-import errno
 import os
 import time
 
+from channels_ipc import pipes
 from channels_ipc.directory import RuntimeDirectory, list_folder
 from channels_ipc.names import NODE
 
@@ -30,7 +30,7 @@ def sweep(directory: RuntimeDirectory, expiry_s: float) -> None:
 def _sweep_nodes(directory: RuntimeDirectory) -> None:
     for name in list_folder(directory.root, "n", hidden=True):
         if NODE.fullmatch(name):
-            if not is_read(directory, f"n/{name}/mailbox"):
+            if not pipes.is_read(f"n/{name}/mailbox", directory.root):
                 directory.bury(name)
         elif _is_older(directory, f"n/{name}", _UNFINISHED_S):
             directory.remove_folder(f"n/{name}")
@@ -57,25 +57,13 @@ def _remove_unread(directory: RuntimeDirectory, path: str) -> None:
     """
     aside = f"q/.{path[2:].lstrip('.')}"
     with contextlib.suppress(FileNotFoundError):
-        if is_read(directory, path):
+        if pipes.is_read(path, directory.root):
             return
         os.rename(path, aside, src_dir_fd=directory.root, dst_dir_fd=directory.root)
-        if is_read(directory, aside):
+        if pipes.is_read(aside, directory.root):
             os.rename(aside, path, src_dir_fd=directory.root, dst_dir_fd=directory.root)
         else:
             os.unlink(aside, dir_fd=directory.root)
-
-
-def is_read(directory: RuntimeDirectory, path: str) -> bool:
-    """Whether a process has the FIFO open for reading: the kernel knows."""
-    try:
-        fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK, dir_fd=directory.root)
-    except OSError as error:
-        if error.errno in (errno.ENXIO, errno.ENOENT):
-            return False
-        raise
-    os.close(fd)
-    return True
 
 
 def _is_older(directory: RuntimeDirectory, path: str, age_s: float) -> bool:

@@ -16,6 +16,15 @@ from pathlib import Path
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
 
+
+def chosen(variable: str, names: tuple[str, ...]) -> str:
+    """Return the one of ``names`` that the environment's ``variable`` holds, or else the first."""
+    name = os.environ.get(variable, names[0])
+    if name not in names:
+        raise ImproperlyConfigured(f"{variable}={name!r} is not one of {', '.join(names)}")
+    return name
+
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 DEBUG = False
@@ -45,30 +54,15 @@ MIDDLEWARE_SETS = {
     ],
     "none": [],
 }
-try:
-    MIDDLEWARE = MIDDLEWARE_SETS[os.environ.get("TESTPROJECT_MIDDLEWARE", "stock")]
-except KeyError as unknown:
-    raise ImproperlyConfigured(
-        f"TESTPROJECT_MIDDLEWARE={unknown.args[0]!r} is not one of {', '.join(MIDDLEWARE_SETS)}"
-    ) from None
+MIDDLEWARE = MIDDLEWARE_SETS[chosen("TESTPROJECT_MIDDLEWARE", tuple(MIDDLEWARE_SETS))]
 
 # Django's own ASGI handler goes to a thread and back for every sync middleware and view; the other
 # goes there once a request.
-HANDLERS = ("django", "one_hop")
-HANDLER = os.environ.get("TESTPROJECT_HANDLER", "django")
-if HANDLER not in HANDLERS:
-    raise ImproperlyConfigured(
-        f"TESTPROJECT_HANDLER={HANDLER!r} is not one of {', '.join(HANDLERS)}"
-    )
+HANDLER = chosen("TESTPROJECT_HANDLER", ("django", "one_hop"))
 
 # How a published message gets to the sockets of a process: once for all of them, through the
 # process's hub, or once for each of them, which is what group_send does by itself.
-DELIVERIES = ("hub", "group")
-DELIVERY = os.environ.get("TESTPROJECT_DELIVERY", "hub")
-if DELIVERY not in DELIVERIES:
-    raise ImproperlyConfigured(
-        f"TESTPROJECT_DELIVERY={DELIVERY!r} is not one of {', '.join(DELIVERIES)}"
-    )
+DELIVERY = chosen("TESTPROJECT_DELIVERY", ("hub", "group"))
 
 # Hubs have a channel layer of their own, with the same backend: a hub's channel carries what a
 # whole process is due, and the usual 100 messages are a few milliseconds of that.
