@@ -16,7 +16,7 @@ class HttpCell:
     """``requests`` by ``clients`` who each wait for their reply.
 
     ``only`` names the one tool that a cell is for; a cell that is for all has none. ``seconds`` is
-    how long a tool runs that cannot count.
+    how long a tool runs that cannot count. ``share`` is how much of ``requests`` is sent.
     """
 
     clients: int
@@ -25,6 +25,12 @@ class HttpCell:
     path: str = "/render_twice/"
     seconds: int = 3
     only: str | None = None
+    share: float = 1.0
+
+    @property
+    def sent(self) -> int:
+        """How many requests are sent; none in a cell that goes by time."""
+        return max(self.clients, round(self.requests * self.share)) if self.requests else 0
 
     @property
     def name(self) -> str:

@@ -92,7 +92,7 @@ def _asked(site: Site, cell: HttpCell | EchoCell, tool: Tool) -> tuple[Job, tupl
         job = Job(spec.url, cell.connections, 0, cell.seconds, keepalive=False)
         return job, locust.spec_command(spec), LIMIT_S
     url = site.url(cell.path, "http")
-    job = Job(url, cell.clients, cell.requests, cell.seconds, cell.keepalive)
+    job = Job(url, cell.clients, cell.sent, cell.seconds, cell.keepalive)
     body = page(url)
     if tool.compares_bodies:
         job = replace(job, expect_body=body)

@@ -104,7 +104,8 @@ def heading(cell: HttpCell | EchoCell) -> str:
     kept = "connections kept" if cell.keepalive else "a connection for each request"
     if cell.requests == 0:
         return f"`wrk -t4 -c{cell.clients} -d{cell.seconds}s`, {kept}"
-    return f"{cell.clients} clients, {cell.requests:,} requests, {kept}"
+    part = f"{cell.sent:,} of the study's " if cell.sent < cell.requests else ""
+    return f"{cell.clients} clients, {part}{cell.requests:,} requests, {kept}"
 
 
 def _rows(

@@ -2,6 +2,7 @@
 
 import os
 import secrets
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -32,6 +33,12 @@ STUDY_ROUNDS, ROUNDS = 10, 3
 @click.option("--seconds", default=3, show_default=True, help="For wrk, which does not count.")
 @click.option("-p", "--target", help="A server of your own instead: a port, or its address.")
 @click.option("--study", is_flag=True, help=f"The cells and columns of the {HTTP_STUDY}.")
+@click.option(
+    "--share",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=1.0,
+    help="How much of the study's requests to send: 0.1 takes a tenth of the time.",
+)
 @click.option("--rounds", type=int, help=f"{ROUNDS} by default; with --study {STUDY_ROUNDS}.")
 @click.option("--seed", type=int, help="Of the order. Without it: a random one.")
 @click.option(
@@ -49,6 +56,7 @@ def http(
     seconds: int,
     target: str | None,
     study: bool,
+    share: float,
     rounds: int | None,
     seed: int | None,
     into: Path | None,
@@ -60,10 +68,15 @@ def http(
     """
     refuse_bad(clients, requests, seconds)
     refuse_both(target, variants, study=study)
+    if share < 1 and not study:
+        raise BadInput(f"--share {share:g} is of the study's requests: add --study, or give -n")
     found, missing = chosen(tools)
     absent = {tool.name: absence(tool) for tool in missing}
     if study:
-        columns, cells = study_columns(HTTP_COLUMNS, variants, absent), HTTP_CELLS
+        columns, cells = (
+            study_columns(HTTP_COLUMNS, variants, absent),
+            tuple(replace(cell, share=share) for cell in HTTP_CELLS),
+        )
     else:
         columns = own_columns(variants or (CONTROL.name,), target)
         cells = adhoc(HttpCell(clients, requests, keepalive, path, seconds), found)

@@ -19,7 +19,7 @@ from bench.balancing.cells import (
 )
 from bench.balancing.chart import charts
 from bench.balancing.figures import FIGURES, Readings
-from bench.balancing.page import readme
+from bench.balancing.page import heading, readme
 from bench.balancing.reading import Study, read, read_study, write, write_study
 from bench.balancing.remarks import remarks, rounding
 from bench.balancing.rounds import Plan
@@ -286,3 +286,11 @@ def test_kernel_counts_connections():
 def test_cell_is_named_for_what_it_asks():
     assert HttpCell(32, 20_000, keepalive=False).name == "32 x 20000, close"
     assert EchoCell(15, 400, detail=True).name == "15 via 400, detailed"
+
+
+def test_share_of_the_study_keeps_the_cell_and_says_what_was_sent():
+    tenth = HttpCell(32, 20_000, keepalive=False, share=0.1)
+    assert tenth.sent == 2_000
+    assert tenth.name == HttpCell(32, 20_000, keepalive=False).name
+    assert heading(tenth).startswith("32 clients, 2,000 of the study's 20,000 requests")
+    assert HttpCell(100, 0, keepalive=True, only="wrk", share=0.1).sent == 0

@@ -63,6 +63,8 @@ def test_echo_explains_what_was_corrupt(serve, tmp_path):
         (("echo", "-p", "ftp://x"), "give a port"),
         (("http", "gunicor"), "gunicorn"),
         (("http", "--study", "nginxx"), "no column"),
+        (("http", "--share", "0.1"), "add --study"),
+        (("http", "--study", "--share", "0"), "--share"),
         (("echo", "-n", "0", "-p", "1"), "give 1 or more"),
         (("http", "--tool", "abb"), "did you mean ab"),
         (("http", "-p", "1", "gunicorn"), "leave out gunicorn"),
