@@ -54,7 +54,8 @@ def _clause(ratio: Ratio, quick: bool) -> str:
     if ratio.interval is None:
         return f"{ratio.spread.n} valid rounds are too few to tell a difference in {label}"
     if not ratio.differs:
-        return f"no difference can be told in {label} ({span})"
+        beyond = "" if ratio.interval.contains(1.0) else " beyond the control's own"
+        return f"no difference{beyond} can be told in {label} ({span})"
     return f"{label} is {times(ratio.estimate)} times as high ({span})"
 
 
@@ -66,7 +67,7 @@ def caution(summary: Summary) -> str | None:
             f"The control differs from itself: {worst}. Of {len(summary.twin_ratios)} such "
             f"intervals, chance alone leaves 1 outside of one or more in {_chance(summary):.0%} of "
             "campaigns. If it was not chance, something other than the deployments made a "
-            "difference, and small ratios mean nothing here."
+            "difference: nothing is called one here that is not further from 1."
         )
     if summary.campaign.finished is None:
         return "The campaign was interrupted: it holds fewer rounds than it set out to."
@@ -89,12 +90,16 @@ def twin(summary: Summary) -> str | None:
         return None
     low, high = min(extent(one)[0] for one in ratios), max(extent(one)[1] for one in ratios)
     if summary.quick:
-        kind = "ratios to itself ranged"
+        kind, rule = "ratios to itself ranged", "Differences within that mean nothing."
     else:
         kind = f"{len(ratios)} intervals of its ratio to itself reach"
+        rule = (
+            "A ratio is called a difference only where all of its interval is further from 1 than "
+            "those of the same figure."
+        )
     return (
         f"The control was measured twice in every round, as if it were two variants: the {kind} "
-        f"from {low:.2f} to {high:.2f}. Differences within that mean nothing."
+        f"from {low:.2f} to {high:.2f}. {rule}"
     )
 
 
@@ -107,6 +112,6 @@ def standing(summary: Summary) -> str:
             "concluded. Intervals need the rounds of `make bench-full`."
         )
     return (
-        f"A full campaign of {rounds}. A ratio stands with its 95 % interval; where that "
-        "contains 1, no difference can be told."
+        f"A full campaign of {rounds}. A ratio stands with its 95 % interval; where that contains "
+        "1, or what the control differs by from itself, no difference can be told."
     )

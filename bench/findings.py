@@ -139,14 +139,21 @@ def _entry(cell: Cell, figure: Figure, ratio: Ratio | None, is_control: bool) ->
     value = number(cell.median(figure.name))
     if ratio is None:
         return Entry(value, "" if is_control else MISSING, "", "unknown")
-    return Entry(value, times(ratio.estimate), bounds(ratio), tone(ratio.interval, figure))
+    return Entry(value, times(ratio.estimate), bounds(ratio), _tone(ratio))
 
 
-def tone(found: Interval | None, figure: Figure) -> Tone:
-    """Return what a ratio of ``figure`` means for who picks a deployment; only an interval says."""
+def _tone(ratio: Ratio) -> Tone:
+    return tone(ratio.interval, ratio.figure, ratio.resolution)
+
+
+def tone(found: Interval | None, figure: Figure, resolution: float = 1.0) -> Tone:
+    """Return what a ratio of ``figure`` means for who picks a deployment; only an interval says.
+
+    One that reaches to within ``resolution`` of 1 tells no difference.
+    """
     if found is None:
         return "unknown"
-    if found.contains(1.0):
+    if not found.beyond(resolution):
         return "same"
     return "better" if (found.estimate < 1) == (figure.better == "lower") else "worse"
 

@@ -33,6 +33,10 @@ class Interval:
     def contains(self, value: float) -> bool:
         return self.low <= value <= self.high
 
+    def beyond(self, factor: float) -> bool:
+        """Whether all of a ratio's interval is more than ``factor`` times away from 1."""
+        return self.low > factor or self.high < 1 / factor
+
 
 def interval(log_ratios: Sequence[float], confidence: float = 0.95) -> Interval | None:
     """Return the centre of paired ``log_ratios``, one a round, with its signed-rank interval.

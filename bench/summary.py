@@ -6,7 +6,7 @@ told apart, and none of them is ever a zero.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from bench.cells import Cell, Spread, cell_of, discarded, spread
@@ -21,6 +21,7 @@ class Ratio:
     """A figure of ``arm`` to that of ``base``, paired by round.
 
     ``interval`` is None in a quick campaign and wherever too few rounds were valid in both.
+    ``resolution`` is the factor up to which the A/A pair's interval for this figure reaches.
     """
 
     arm: str
@@ -29,6 +30,7 @@ class Ratio:
     figure: Figure
     spread: Spread
     interval: Interval | None
+    resolution: float = 1.0
 
     @property
     def estimate(self) -> float:
@@ -36,8 +38,11 @@ class Ratio:
 
     @property
     def differs(self) -> bool | None:
-        """Whether a difference can be told; None where there is no interval to tell it by."""
-        return None if self.interval is None else not self.interval.contains(1.0)
+        """Whether a difference can be told; None where there is no interval to tell it by.
+
+        What one deployment may differ by from itself is not one.
+        """
+        return None if self.interval is None else self.interval.beyond(self.resolution)
 
 
 @dataclass(frozen=True)
@@ -155,11 +160,16 @@ def summarize(campaign: Campaign, samples: Sequence[Sample]) -> Summary:
         for arm in campaign.arms
         if (arm, test) in by_cell
     }
+    ratios = tuple(_ratios(_to_control(campaign, cells), campaign.kind))
+    contrasts = tuple(_ratios(_to_sibling(campaign, cells), campaign.kind))
+    reach = _reach([ratio for ratio in ratios if ratio.arm == campaign.twin])
     return Summary(
         campaign,
         cells=tuple(cells.values()),
-        ratios=tuple(_ratios(_to_control(campaign, cells), campaign.kind)),
-        contrasts=tuple(_ratios(_to_sibling(campaign, cells), campaign.kind)),
+        ratios=tuple(
+            ratio if ratio.arm == campaign.twin else _resolved(ratio, reach) for ratio in ratios
+        ),
+        contrasts=tuple(_resolved(ratio, reach) for ratio in contrasts),
         discards=tuple(_discards(samples)),
         failures=tuple(_failures(samples)),
     )
@@ -198,6 +208,23 @@ def _ratios(pairs: Pairs, kind: str) -> Iterator[Ratio]:
             if figure.has_ratio and ratios:
                 found = ratio_interval(list(ratios.values())) if kind == "full" else None
                 yield Ratio(cell.arm, base.arm, cell.test, figure, spread(ratios), found)
+
+
+def _reach(of_the_twin: Sequence[Ratio]) -> dict[str, float]:
+    """Return, for each figure, how far from 1 the A/A pair's intervals reach: the coarsest counts.
+
+    A test that the pair was not put to is held to those that it was.
+    """
+    found: dict[str, float] = {}
+    for ratio in of_the_twin:
+        if ratio.interval is not None:
+            far = max(ratio.interval.high, 1 / ratio.interval.low)
+            found[ratio.figure.name] = max(far, found.get(ratio.figure.name, 1.0))
+    return found
+
+
+def _resolved(ratio: Ratio, reach: Mapping[str, float]) -> Ratio:
+    return replace(ratio, resolution=reach.get(ratio.figure.name, 1.0))
 
 
 def paired_ratios(above: Spread | None, below: Spread | None) -> dict[int, float]:

@@ -8,9 +8,9 @@ from bench.plan import Plan
 from bench.records import Sample
 from bench.summary import Ratio, Summary
 
-# Two deployments of the same variant differ by chance. More than this is not chance but a
-# difference between the beginning and the end of a round, or something that a rerun would change.
-TWIN_SHARE = 0.05
+# What the A/A pair differs by is no reason to discard a campaign: nothing in its report is called a
+# difference that is not larger. A gross one is, because it means that something is broken.
+TWIN_SHARE = 0.1
 # How often an honest campaign may fail by chance, all its A/A ratios together.
 TWIN_CHANCE = 0.05
 # What the hypervisor's other guests may spoil; an interval counts the rounds that it has.

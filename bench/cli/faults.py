@@ -4,6 +4,7 @@ import os
 import random
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import click
 from rich.console import Console
 
 from bench import provenance, proxies, supervise
+from bench.cli.run import INTERRUPTED, Interrupted, interruptible
 from bench.environment import configuration
 from bench.errors import BadInput
 from bench.faults.cases import FAULTS, Outcome, Unharmed, outcomes
@@ -61,11 +63,16 @@ def faults(
     seed = secrets.randbelow(2**32) if seed is None else seed
     folder = new_folder(into or LOCAL / f"{started:%Y%m%d-%H%M%S}-faults", started)
     book = Book(chosen, rounds, seed, started, folder, console)
-    for order in shuffled(chosen, rounds, seed):
-        for variant in order:
-            book.keep(variant, list(faults or FAULTS))
-    book.write(datetime.now(UTC))
+    finished = None
+    with suppress(Interrupted), interruptible():
+        for order in shuffled(chosen, rounds, seed):
+            for variant in order:
+                book.keep(variant, list(faults or FAULTS))
+        finished = datetime.now(UTC)
+    book.write(finished)
     console.print(f"{folder}/README.md")
+    if finished is None:
+        raise SystemExit(INTERRUPTED)
     if book.failures:
         raise SystemExit(FAILED)
 

@@ -1,6 +1,10 @@
 """The fault table: from what the clients saw to a row."""
 
 import json
+import os
+import signal
+from contextlib import nullcontext
+from importlib import import_module
 from itertools import product
 
 import pytest
@@ -16,6 +20,7 @@ from bench.supervise import Deployment
 from bench.variants import resolve
 
 NAME = "uvicorn-ipc-nginx-x4-ports"
+faults = import_module("bench.cli.faults")  # the package has the command under this name
 PROVENANCE = {
     "machine": {"cpu": "a processor", "usable_processors": 2, "kernel": "Linux 6"},
     "versions": {"python": "3.11", "nginx": None},
@@ -112,6 +117,19 @@ def test_variant_without_a_front_is_one_line(arguments, reason, tmp_path):
     assert reason in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert not (tmp_path / "new").exists()
+
+
+def test_interrupted_run_says_so_and_keeps_what_was_found(monkeypatch, tmp_path):
+    def one_and_then_ctrl_c(*_):
+        yield summed(NAME, "kill", seen(), 10.4, {7})
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(faults.supervise, "deployed", nullcontext)
+    monkeypatch.setattr(faults, "outcomes", one_and_then_ctrl_c)
+    result = CliRunner().invoke(main, ("faults", "--into", str(tmp_path / "new"), NAME))
+    assert result.exit_code == 130, result.output
+    kept = read(tmp_path / "new")
+    assert (kept.finished, [one.fault for one in kept.outcomes]) == (None, ["kill"])
 
 
 def test_fault_that_cannot_be_caused_is_said_so_and_no_bug_is_hidden(monkeypatch, free_port):

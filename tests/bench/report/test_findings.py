@@ -58,6 +58,12 @@ def test_tone_follows_the_interval_and_which_way_is_better(figure, low, high, me
     assert tone(Interval((low + high) / 2, low, high, 0.95, 10), FIGURES[figure]) == means
 
 
+@pytest.mark.parametrize(("resolution", "means"), [(1.1, "better"), (1.25, "same")])
+def test_tone_tells_nothing_that_the_control_differs_by_from_itself(resolution, means):
+    found = Interval(1.3, 1.2, 1.4, 0.95, 10)
+    assert tone(found, FIGURES["rps"], resolution) == means
+
+
 def test_tone_without_an_interval_is_unknown():
     assert tone(None, FIGURES["rps"]) == "unknown"
 
@@ -111,6 +117,18 @@ def test_conclusion_tells_no_difference_where_the_interval_contains_one(summary)
     assert found == {
         "GET / at 300/s": [
             "daphne-ipc against gunicorn: no difference can be told in p99 (0.970 to 1.050)."
+        ]
+    }
+
+
+def test_conclusion_tells_no_difference_within_what_the_control_differs_by(summary):
+    ratio = summary.ratio("daphne-ipc", "latency", "p99_ms")
+    small = replace(ratio, interval=Interval(1.12, 1.05, 1.2, 0.95, 10), resolution=1.08)
+    found = conclusions(replace(summary, ratios=(small,), contrasts=()))
+    assert found == {
+        "GET / at 300/s": [
+            "daphne-ipc against gunicorn: no difference beyond the control's own can be told in "
+            "p99 (1.050 to 1.20)."
         ]
     }
 

@@ -11,6 +11,8 @@ from bench.summary import summarize
 
 pytestmark = pytest.mark.filterwarnings("error")
 
+DRIFT = {"gunicorn (again)": 1.3}
+
 
 @pytest.fixture(scope="module")
 def summary(full):
@@ -223,9 +225,21 @@ def test_advisory_gate_leaves_a_sample_valid_and_is_remarked(make):
     assert cell.remarks == {"capacity": 1}
 
 
+def test_ratio_is_resolved_by_the_widest_interval_of_the_twin_for_its_figure(make):
+    campaign = make.campaign(rounds=10, tests=("latency",))
+    summary = summarize(campaign, make.samples(campaign, duration_s=2, drift=DRIFT))
+    pair = summary.ratio("gunicorn (again)", "latency", "p50_ms")
+    other = summary.ratio("daphne-ipc", "latency", "p50_ms")
+    assert (pair.resolution, other.resolution) == (1.0, pair.interval.high)
+    assert pair.interval.high > 1.3
+    assert replace(other, interval=replace(other.interval, low=1.2, high=1.5)).differs is False
+    assert replace(other, interval=replace(other.interval, low=1.8, high=1.9)).differs is True
+    assert replace(other, interval=replace(other.interval, low=0.3, high=0.5)).differs is True
+
+
 def test_twin_that_differs_from_the_control_raises_the_alarm(make):
     campaign = make.campaign(rounds=10, tests=("latency",))
-    samples = make.samples(campaign, duration_s=2, drift={"gunicorn (again)": 1.3})
+    samples = make.samples(campaign, duration_s=2, drift=DRIFT)
     assert {one.figure.name for one in summarize(campaign, samples).alarms} == {"p50_ms", "p99_ms"}
 
 
