@@ -139,11 +139,8 @@ def _entry(cell: Cell, figure: Figure, ratio: Ratio | None, is_control: bool) ->
     value = number(cell.median(figure.name))
     if ratio is None:
         return Entry(value, "" if is_control else MISSING, "", "unknown")
-    return Entry(value, times(ratio.estimate), bounds(ratio), _tone(ratio))
-
-
-def _tone(ratio: Ratio) -> Tone:
-    return tone(ratio.interval, ratio.figure, ratio.resolution)
+    means = tone(ratio.interval, figure, ratio.resolution)
+    return Entry(value, times(ratio.estimate), bounds(ratio), means)
 
 
 def tone(found: Interval | None, figure: Figure, resolution: float = 1.0) -> Tone:

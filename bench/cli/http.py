@@ -73,10 +73,8 @@ def http(
     found, missing = chosen(tools)
     absent = {tool.name: absence(tool) for tool in missing}
     if study:
-        columns, cells = (
-            study_columns(HTTP_COLUMNS, variants, absent),
-            tuple(replace(cell, share=share) for cell in HTTP_CELLS),
-        )
+        columns = study_columns(HTTP_COLUMNS, variants, absent)
+        cells = tuple(replace(cell, share=share) for cell in HTTP_CELLS)
     else:
         columns = own_columns(variants or (CONTROL.name,), target)
         cells = adhoc(HttpCell(clients, requests, keepalive, path, seconds), found)
