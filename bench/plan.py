@@ -119,7 +119,8 @@ def plan(
         rounds=rounds or (FULL_ROUNDS if kind == "full" else 3),
         seed=seed,
         seconds={test.test: seconds or test.seconds(kind) for test in workloads},
-        fewer_rounds=fewer if kind == "full" and not tests and not rounds else {},
+        # On its own such a test has every round.
+        fewer_rounds=fewer if kind == "full" and len(fewer) < len(workloads) else {},
         warmup_s=2.0 if kind == "full" else 1.0,
         budget_s=None if kind == "full" or asked_for else QUICK_BUDGET_S,
     )

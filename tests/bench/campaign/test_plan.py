@@ -31,8 +31,13 @@ def test_full_campaign_searches_for_the_capacity_in_as_few_rounds_as_make_an_int
     assert full.total_s() == sum(full.round_s(round_) for round_ in range(1, 17))
     assert full.round_s(3) > full.round_s(4) > full.round_s(7) == full.round_s(16)
     assert {"capacity", "minute"}.isdisjoint(test.test for test in full.tests_of(full.twin, 1))
-    asked_for = plan("full", tests=["capacity"], seed=1)
-    assert all(list(asked_for.cells(round_)) for round_ in range(1, 17))
+
+
+def test_rounds_of_a_short_test_are_few_beside_others_and_all_on_its_own() -> None:
+    beside = plan("full", tests=["relay", "minute"], rounds=6, seed=1)
+    assert [beside.rounds_of(test) for test in beside.tests] == [6, 3]
+    alone = plan("full", tests=["minute", "capacity"], rounds=7, seed=1)
+    assert [alone.rounds_of(test) for test in alone.tests] == [7, 7]
 
 
 def test_control_runs_twice_in_every_round() -> None:
