@@ -25,6 +25,7 @@ class Change:
     """One figure of one arm, before and after; a side that was not measured is None.
 
     ``relative`` is the change of its ratio to the control, None for the control itself.
+    ``resolution`` is the factor below which either campaign's A/A pair tells nothing.
     """
 
     arm: str
@@ -34,6 +35,7 @@ class Change:
     after: Spread | None
     interval: Interval | None
     relative: Interval | None
+    resolution: float
 
     @property
     def estimate(self) -> float | None:
@@ -99,6 +101,7 @@ def _change(before: Summary, after: Summary, arm: str, test: str, figure: Figure
         after=sides[1],
         interval=_shift(sides[0], sides[1]),
         relative=_shift(*(ratio.spread if ratio else None for ratio in ratios)),
+        resolution=max(one.resolution(test, figure.name) for one in (before, after)),
     )
 
 
@@ -171,15 +174,15 @@ def _cells(change: Change) -> tuple[Text, ...]:
         Text(figure.heading),
         Text(number(change.before.median if change.before else None)),
         Text(number(change.after.median if change.after else None)),
-        _factor(change.interval, change.estimate, figure),
-        _factor(change.relative, None, figure),
+        _factor(change.interval, change.estimate, change),
+        _factor(change.relative, None, change),
     )
 
 
-def _factor(found: Interval | None, estimate: float | None, figure: Figure) -> Text:
+def _factor(found: Interval | None, estimate: float | None, change: Change) -> Text:
     if found is None:
         return Text(MISSING if estimate is None else f"{times(estimate)} (no interval)")
-    means = tone(found, figure)
+    means = tone(found, change.figure, change.resolution)
     mark = "≈ " if means == "same" else ""
     span = f"({times(found.low)}–{times(found.high)})"
     return Text(f"{mark}{times(found.estimate)} {span}", style=STYLES[means])

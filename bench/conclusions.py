@@ -95,7 +95,7 @@ def twin(summary: Summary) -> str | None:
         kind = f"{len(ratios)} intervals of its ratio to itself reach"
         rule = (
             "A ratio is called a difference only where all of its interval is further from 1 than "
-            "those of the same figure."
+            "that of the same figure in the same test."
         )
     return (
         f"The control was measured twice in every round, as if it were two variants: the {kind} "

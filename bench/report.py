@@ -16,10 +16,11 @@ from bench.conclusions import brackets, caution, conclusions, standing, twin
 from bench.figures import FIGURES, quantity
 from bench.findings import MISSING, lost, sections, title
 from bench.history import OF_2016, PERCENTILES_2016
+from bench.pictures import draw, shown
 from bench.records import Campaign
 from bench.results import read_results
 from bench.summary import Summary
-from bench.theme import DARK, FONT, LIGHT, Drawing, colours, config, library, png, svg
+from bench.theme import DARK, FONT, LIGHT, Drawing, colours, config, library
 
 TEMPLATES = Path(__file__).parent / "templates"
 CHARTS = "charts"
@@ -86,7 +87,7 @@ def publish(folder: Path) -> Path:
     """
     summary = read_results(folder).summary
     drawings = charts(summary)
-    _write_pictures(drawings, folder / CHARTS)
+    draw(drawings, folder / CHARTS)
     (folder / "README.md").write_text(readme(summary, drawings))
     page_path = folder / "index.html"
     page_path.write_text(page(summary, drawings))
@@ -239,16 +240,6 @@ def raw_figures(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _write_pictures(drawings: tuple[Drawing, ...], folder: Path) -> None:
-    folder.mkdir(exist_ok=True)
-    for stale in (*folder.glob("*.png"), *folder.glob("*.svg")):
-        stale.unlink()  # of a report that had more to draw
-    for drawing in drawings:
-        (folder / f"{drawing.name}.png").write_bytes(png(drawing, LIGHT))
-        (folder / f"{drawing.name}.svg").write_text(svg(drawing, LIGHT))
-        (folder / f"{drawing.name}-dark.svg").write_text(svg(drawing, DARK))
-
-
 def _render(template: str, *, autoescape: bool, **content: Any) -> str:
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
@@ -260,6 +251,7 @@ def _render(template: str, *, autoescape: bool, **content: Any) -> str:
     )
     environment.filters["fenced"] = fenced
     environment.filters["inline"] = inline
+    environment.filters["shown"] = shown
     environment.filters["pretty"] = lambda value: json.dumps(value, indent=1)
     return environment.get_template(template).render(content)
 

@@ -15,13 +15,16 @@ from bench.intervals import Interval, ratio_interval
 from bench.records import Campaign, Sample
 from bench.workloads import WORKLOADS
 
+Reach = Mapping[tuple[str | None, str], float]  # of a test and a figure
+
 
 @dataclass(frozen=True)
 class Ratio:
     """A figure of ``arm`` to that of ``base``, paired by round.
 
     ``interval`` is None in a quick campaign and wherever too few rounds were valid in both.
-    ``resolution`` is the factor up to which the A/A pair's interval for this figure reaches.
+    ``resolution`` is the factor up to which the A/A pair's interval for this figure reaches, in
+    the same test or the one that stands for it.
     """
 
     arm: str
@@ -73,7 +76,8 @@ class Summary:
     """``cells`` and ``ratios`` hold only what was attempted.
 
     ``ratios`` are to the control; ``contrasts`` are between two other arms that differ in exactly
-    one factor, such as the channel layer.
+    one factor, such as the channel layer. ``reach`` is, by test and figure, the factor up to which
+    the A/A pair's interval reaches.
     """
 
     campaign: Campaign
@@ -82,6 +86,7 @@ class Summary:
     contrasts: tuple[Ratio, ...]
     discards: tuple[Discard, ...]
     failures: tuple[Failure, ...]
+    reach: Reach
 
     @property
     def quick(self) -> bool:
@@ -129,6 +134,17 @@ class Summary:
                 return ratio
         return None
 
+    def between(self, above: Cell | None, below: Cell | None, figure: str) -> Ratio | None:
+        """Return a figure of one cell to that of another; None where no round has both."""
+        if above is None or below is None:
+            return None
+        found = _ratio(above, below, FIGURES[figure], self.campaign.kind)
+        return found and replace(found, resolution=self.resolution(found.test, figure))
+
+    def resolution(self, test: str, figure: str) -> float:
+        """Return the factor up to which a ratio of ``figure`` tells nothing in ``test``."""
+        return _resolution(self.reach, test, figure)
+
     def verdicts(self, test: str) -> tuple[Figure, ...]:
         """Return the figures that stand in the verdict of ``test``."""
         modes = {cell.mode for cell in self.cells if cell.test == test and cell.mode}
@@ -172,6 +188,7 @@ def summarize(campaign: Campaign, samples: Sequence[Sample]) -> Summary:
         contrasts=tuple(_resolved(ratio, reach) for ratio in contrasts),
         discards=tuple(_discards(samples)),
         failures=tuple(_failures(samples)),
+        reach=reach,
     )
 
 
@@ -204,27 +221,41 @@ def _ratios(pairs: Pairs, kind: str) -> Iterator[Ratio]:
     """Yield every figure of each pair that at least one round measured on both sides."""
     for cell, base in pairs:
         for figure in FIGURES.values():
-            ratios = paired_ratios(cell.spreads.get(figure.name), base.spreads.get(figure.name))
-            if figure.has_ratio and ratios:
-                found = ratio_interval(list(ratios.values())) if kind == "full" else None
-                yield Ratio(cell.arm, base.arm, cell.test, figure, spread(ratios), found)
+            if figure.has_ratio and (ratio := _ratio(cell, base, figure, kind)):
+                yield ratio
 
 
-def _reach(of_the_twin: Sequence[Ratio]) -> dict[str, float]:
-    """Return, for each figure, how far from 1 the A/A pair's intervals reach: the coarsest counts.
+def _ratio(cell: Cell, base: Cell, figure: Figure, kind: str) -> Ratio | None:
+    ratios = paired_ratios(cell.spreads.get(figure.name), base.spreads.get(figure.name))
+    if not ratios:
+        return None
+    found = ratio_interval(list(ratios.values())) if kind == "full" else None
+    return Ratio(cell.arm, base.arm, cell.test, figure, spread(ratios), found)
 
-    A test that the pair was not put to is held to those that it was.
+
+def _reach(of_the_twin: Sequence[Ratio]) -> Reach:
+    """Return how far from 1 the A/A pair's interval reaches, by test and figure."""
+    return {
+        (ratio.test, ratio.figure.name): max(ratio.interval.high, 1 / ratio.interval.low)
+        for ratio in of_the_twin
+        if ratio.interval is not None
+    }
+
+
+def _resolution(reach: Reach, test: str, figure: str) -> float:
+    """Return the reach in ``test``; of one that the pair was not put to, that of its stand-in.
+
+    Where neither is known, the coarsest of that figure in any test counts.
     """
-    found: dict[str, float] = {}
-    for ratio in of_the_twin:
-        if ratio.interval is not None:
-            far = max(ratio.interval.high, 1 / ratio.interval.low)
-            found[ratio.figure.name] = max(far, found.get(ratio.figure.name, 1.0))
-    return found
+    stand_in = WORKLOADS[test].control_test if test in WORKLOADS else None
+    for name in (test, stand_in):
+        if (name, figure) in reach:
+            return reach[name, figure]
+    return max((far for (_, name), far in reach.items() if name == figure), default=1.0)
 
 
-def _resolved(ratio: Ratio, reach: Mapping[str, float]) -> Ratio:
-    return replace(ratio, resolution=reach.get(ratio.figure.name, 1.0))
+def _resolved(ratio: Ratio, reach: Reach) -> Ratio:
+    return replace(ratio, resolution=_resolution(reach, ratio.test, ratio.figure.name))
 
 
 def paired_ratios(above: Spread | None, below: Spread | None) -> dict[int, float]:

@@ -6,58 +6,27 @@ it is today's relayed request; the plain one, which no layer touches any more, s
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from bench.cells import SERIES_BUCKET_S, Cell, Spread, spread
+from bench.cells import SERIES_BUCKET_S
 from bench.figures import number
 from bench.findings import times
 from bench.history import OF_2016
-from bench.intervals import Interval, ratio_interval
 from bench.reference import SETUPS_2016, Setup, throughput_2016
-from bench.summary import Summary, paired_ratios
+from bench.summary import Ratio, Summary
 from bench.workloads import WORKLOADS
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A figure of one cell to that of another, by rounds."""
-
-    spread: Spread
-    interval: Interval | None
-
-    @property
-    def text(self) -> str:
-        """The ratio with its interval, or with how far the rounds range."""
-        if self.interval:
-            low, high = times(self.interval.low), times(self.interval.high)
-            return f"{times(self.interval.estimate)} times (95 % interval {low} to {high})"
-        low, high = times(self.spread.low), times(self.spread.high)
-        return f"{times(self.spread.median)} times ({self.spread.n} rounds, {low} to {high})"
-
-    @property
-    def undecided(self) -> bool:
-        return self.interval is not None and self.interval.contains(1.0)
-
-
-def paired(above: Cell | None, below: Cell | None, figure: str, *, quick: bool) -> Pair | None:
-    """Return ``figure`` of ``above`` over that of ``below``; None where no round has both."""
-    if above is None or below is None:
-        return None
-    ratios = paired_ratios(above.spreads.get(figure), below.spreads.get(figure))
-    if not ratios:
-        return None
-    return Pair(spread(ratios), None if quick else ratio_interval(list(ratios.values())))
 
 
 def sentences(summary: Summary) -> tuple[str, ...]:
     """Return what a reader should conclude; nothing where no software of 2016 took part."""
-    return tuple(
+    said = (
         sentence
         for setup in SETUPS_2016
         for stack in OF_2016
         if f"{stack}-{setup.variant}" in summary.campaign.arms
         for sentence in _setup(summary, setup, stack)
     )
+    # What is said of today's is the same beside either release of 2016's.
+    return tuple(dict.fromkeys(said))
 
 
 def _setup(summary: Summary, setup: Setup, stack: str) -> Iterator[str]:
@@ -94,28 +63,34 @@ def _published(summary: Summary, setup: Setup, stack: str) -> Iterator[str]:
 def _compared(
     summary: Summary, arm: str, test: str, today: str, now_test: str, name: str
 ) -> Iterator[str]:
-    found = paired(
-        summary.cell(today, now_test), summary.cell(arm, test), "rps", quick=summary.quick
-    )
-    if found is None:
-        return
-    end = ": no difference can be told" if found.undecided else ""
-    yield f"{today}: {name} is answered {found.text} as often as one of {arm}{end}."
+    found = summary.between(summary.cell(today, now_test), summary.cell(arm, test), "rps")
+    if found is not None:
+        yield f"{today}: {name} is answered {_said(found)} as often as one of {arm}{_end(found)}."
 
 
 def _latencies(summary: Summary, arm: str, today: str) -> Iterator[str]:
     now_test = "latency" if today == "gunicorn" else "relay_latency"
     for figure, label in (("p50_ms", "median"), ("p99_ms", "99th percentile")):
-        found = paired(
-            summary.cell(today, now_test), summary.cell(arm, "latency"), figure, quick=summary.quick
-        )
+        found = summary.between(summary.cell(today, now_test), summary.cell(arm, "latency"), figure)
         if found is not None:
             path = WORKLOADS[now_test].path
-            end = ": no difference can be told" if found.undecided else ""
             yield (
-                f"{today}: at 300 requests/s the {label} of {path} today is {found.text} that of "
-                f"{arm}{end}."
+                f"{today}: at 300 requests/s the {label} of {path} today is {_said(found)} that of "
+                f"{arm}{_end(found)}."
             )
+
+
+def _said(found: Ratio) -> str:
+    """Return the ratio with its interval, or with how far the rounds range."""
+    if found.interval:
+        low, high = times(found.interval.low), times(found.interval.high)
+        return f"{times(found.estimate)} times (95 % interval {low} to {high})"
+    low, high = times(found.spread.low), times(found.spread.high)
+    return f"{times(found.estimate)} times ({found.spread.n} rounds, {low} to {high})"
+
+
+def _end(found: Ratio) -> str:
+    return ": no difference can be told" if found.differs is False else ""
 
 
 def _hung(summary: Summary, arm: str, today: str) -> Iterator[str]:
@@ -125,8 +100,9 @@ def _hung(summary: Summary, arm: str, today: str) -> Iterator[str]:
         if cell is None or cell.median("hung") is None or not cell.series:
             continue
         first, last = cell.series[0].ok, cell.series[-1].ok
+        over = "" if today == "gunicorn" else ", over the channel layer"
         yield (
-            f"{name}, over the channel layer for a minute: {number(first)} replies in the first "
+            f"{name}{over}, for a minute: {number(first)} replies in the first "
             f"5 s and {number(last)} in the last; {cell.median('hung'):.0f} of "
             f"{WORKLOADS['minute'].concurrency} clients had no reply when it was over."
         )

@@ -1,10 +1,7 @@
 """The pictures of a study: each cell on an axis of its own, a point a column with its range."""
 
-from collections.abc import Sequence
-
 import altair as alt
 
-from bench.balancing.cells import Column, EchoCell, HttpCell
 from bench.balancing.figures import Readings
 from bench.balancing.page import heading
 from bench.balancing.reading import Study
@@ -21,37 +18,24 @@ _FIGURES = (
 )
 
 
-def charts(
-    study: Study,
-    readings: Readings,
-    columns: Sequence[Column],
-    cells: Sequence[HttpCell | EchoCell],
-) -> list[Drawing]:
+def charts(study: Study, readings: Readings) -> list[Drawing]:
     """Return the pictures for which there is something to show."""
     return [
         Drawing(name, title, f"{note} Medians of the rounds, with their ranges.", stacked(panels))
         for name, figure, title, note in _FIGURES
-        if (panels := list(_panels(study, readings, columns, cells, figure)))
+        if (panels := list(_panels(study, readings, figure)))
     ]
 
 
-def _panels(
-    study: Study,
-    readings: Readings,
-    columns: Sequence[Column],
-    cells: Sequence[HttpCell | EchoCell],
-    figure: str,
-) -> list[alt.LayerChart]:
-    found = [(cell, rows(study, readings, columns, cell.name, figure)) for cell in cells]
+def _panels(study: Study, readings: Readings, figure: str) -> list[alt.LayerChart]:
+    found = [(cell, rows(study, readings, cell.name, figure)) for cell in study.cells]
     return [_panel(heading(cell).replace("`", ""), data) for cell, data in found if data]
 
 
-def rows(
-    study: Study, readings: Readings, columns: Sequence[Column], cell: str, figure: str
-) -> Rows:
+def rows(study: Study, readings: Readings, cell: str, figure: str) -> Rows:
     """Return a row for each column and tool that was measured."""
     found: Rows = []
-    for place, column in enumerate(columns):
+    for place, column in enumerate(study.columns):
         for tool in study.tools:
             one = readings.spread(cell, tool, column.name, figure)
             if one is not None:

@@ -9,10 +9,11 @@ from bench.balancing.reading import Study
 from bench.balancing.remarks import ranged, remarks, rounding
 from bench.cells import Spread
 from bench.figures import number
+from bench.pictures import shown
 from bench.spreads import INTERVAL_ROUNDS
+from bench.theme import Drawing
 from bench.tools import TOOLS
 
-Cells = Sequence[HttpCell | EchoCell]
 CAVEAT = (
     "The study had four cores for everything; machines, versions and years differ, so its figures "
     "are context and not a comparison of equals."
@@ -37,16 +38,17 @@ _EXPLAINED = {
 }
 
 
-def readme(study: Study, readings: Readings, columns: Sequence[Column], cells: Cells) -> str:
-    """Return the whole page as Markdown."""
+def readme(study: Study, readings: Readings, drawings: Sequence[Drawing] = ()) -> str:
+    """Return the whole page as Markdown; the pictures lie beside it."""
     lines = [
         *_heading(study),
         *_missing(study),
-        *(line for cell in cells for line in section(study, readings, columns, cell)),
-        *_resources(study, readings, columns),
+        *(line for cell in study.cells for line in section(study, readings, cell)),
+        *_resources(study, readings),
         *_errors(study, readings),
         *_disagreements(study, readings),
         *_left_out(readings),
+        *map(shown, drawings),
     ]
     return "\n".join(lines).rstrip("\n") + "\n"
 
@@ -84,10 +86,9 @@ def _missing(study: Study) -> Iterator[str]:
         yield ""
 
 
-def section(
-    study: Study, readings: Readings, columns: Sequence[Column], cell: HttpCell | EchoCell
-) -> Iterator[str]:
+def section(study: Study, readings: Readings, cell: HttpCell | EchoCell) -> Iterator[str]:
     """Yield the table of one cell: a column each, and for each tool its rows."""
+    columns = study.columns
     yield f"## {heading(cell)}\n"
     yield f"| | {' | '.join(column.name for column in columns)} |"
     yield f"|---|{'--:|' * len(columns)}"
@@ -156,8 +157,9 @@ def _phases(
     yield _row("closes/s", _spreads(readings, columns, cell.name, tool, "closes"))
 
 
-def _resources(study: Study, readings: Readings, columns: Sequence[Column]) -> Iterator[str]:
+def _resources(study: Study, readings: Readings) -> Iterator[str]:
     """Yield what each column used at most, over all cells and rounds."""
+    columns = study.columns
     yield "## Resources\n"
     yield f"| | {' | '.join(column.name for column in columns)} |"
     yield f"|---|{'--:|' * len(columns)}"
@@ -192,7 +194,7 @@ def _errors(study: Study, readings: Readings) -> Iterator[str]:
             for cell in study.cells
             for tool in study.tools
             for column in study.columns
-            for kind in readings.errors(cell, tool, column) or ()
+            for kind in readings.errors(cell.name, tool, column.name) or ()
         }
     )
     yield "## Errors\n"
@@ -205,7 +207,9 @@ def _errors(study: Study, readings: Readings) -> Iterator[str]:
     if kinds:
         yield ""
     overflows = {
-        column: sum(one.tcp.overflows for one in readings.all if one.column == column and one.tcp)
+        column.name: sum(
+            one.tcp.overflows for one in readings.all if one.column == column.name and one.tcp
+        )
         for column in study.columns
     }
     for column, count in overflows.items():

@@ -13,14 +13,14 @@ from bench.balancing.cells import ECHO_STUDY, HTTP_STUDY, EchoCell
 from bench.balancing.chart import charts
 from bench.balancing.figures import Readings, rps
 from bench.balancing.page import error_text, heading, ratio_text, readme
-from bench.balancing.reading import Reading, Study, write, write_study
+from bench.balancing.reading import Reading, Study, read, read_study, write, write_study
 from bench.balancing.remarks import ranged
 from bench.balancing.rounds import Plan, Rounds
 from bench.environment import configuration
 from bench.figures import number
 from bench.ledger import LOCAL, new_folder, writing
+from bench.pictures import draw
 from bench.provenance import Pinning, anonymous
-from bench.theme import LIGHT, png, svg
 from bench.variants import resolve
 
 
@@ -47,7 +47,7 @@ def measure(
     else:
         about = replace(about, finished=datetime.now(UTC).isoformat(timespec="seconds"))
     readings = Readings(tuple(found))
-    _report(plan, about, readings, folder)
+    _report(about, readings, folder)
     for cell in plan.cells:
         console.print(table(plan, about, readings, cell.name, heading(cell).replace("`", "")))
     console.print(f"{folder}/README.md", soft_wrap=True, highlight=False)
@@ -88,7 +88,7 @@ def _about(
     began: datetime,
     pinned: Pinning,
 ) -> Study:
-    variants = {} if plan.own else {one.name: one.variant for one in plan.columns}
+    variants = [] if plan.own else [one.variant for one in plan.columns]
     reference = {"http": HTTP_STUDY, "echo": ECHO_STUDY}[kind]
     return Study(
         title=title,
@@ -97,30 +97,29 @@ def _about(
         started=began.isoformat(timespec="seconds"),
         finished=None,
         rounds=plan.rounds,
-        columns={one.name: variants.get(one.name) for one in plan.columns},
-        cells=tuple(cell.name for cell in plan.cells),
+        columns=plan.columns,
+        cells=plan.cells,
         tools=tuple(tool.name for tool in plan.tools),
         missing=missing,
         server_cores=pinned.server_cores,
         generator_cores=len(pinned.generator or ()) or pinned.server_cores,
-        configurations={
-            name: anonymous(configuration(resolve(name))) for name in variants.values()
-        },
+        configurations={name: anonymous(configuration(resolve(name))) for name in variants},
         provenance=provenance.provenance(
             pinned=pinned, seed=plan.seed, command=provenance.command_line()
         ),
     )
 
 
-def _report(plan: Plan, about: Study, readings: Readings, folder: Path) -> None:
-    drawings = charts(about, readings, plan.columns, plan.cells)
+def rewrite(folder: Path) -> None:
+    """Write the report on what ``folder`` holds again."""
+    _report(read_study(folder), Readings(tuple(read(folder / "raw"))), folder)
+
+
+def _report(about: Study, readings: Readings, folder: Path) -> None:
+    drawings = charts(about, readings)
     with writing(folder):
-        for drawing in drawings:
-            (folder / f"{drawing.name}.svg").write_text(svg(drawing, LIGHT))
-            (folder / f"{drawing.name}.png").write_bytes(png(drawing, LIGHT))
-        pictures = "".join(f"\n![{one.title}]({one.name}.svg)\n" for one in drawings)
-        page = readme(about, readings, plan.columns, plan.cells) + pictures
-        (folder / "README.md").write_text(page)
+        draw(drawings, folder)
+        (folder / "README.md").write_text(readme(about, readings, drawings))
         write_study(about, folder)
 
 

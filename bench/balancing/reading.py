@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.balancing.cells import Column, EchoCell, HttpCell
 from bench.balancing.kernel import Tcp
 from bench.errors import BadInput
 from bench.records import Gate, Machine, Usage, write_json
@@ -54,8 +55,8 @@ class Reading:
 class Study:
     """What was set out to be measured, and on what: ``study.json`` beside ``raw/``.
 
-    ``columns`` has the variant of each, None for a server of one's own; ``missing`` what could not
-    take part, with the reason.
+    The column of a server of one's own has no variant. ``missing`` is what could not take part,
+    with the reason.
     """
 
     title: str
@@ -64,8 +65,8 @@ class Study:
     started: str
     finished: str | None
     rounds: int
-    columns: dict[str, str | None]
-    cells: tuple[str, ...]
+    columns: tuple[Column, ...]
+    cells: tuple[HttpCell | EchoCell, ...]
     tools: tuple[str, ...]
     missing: dict[str, str]
     server_cores: int
@@ -95,7 +96,13 @@ def read_study(folder: Path) -> Study:
     if not path.is_file():
         raise BadInput(f"{folder} is not a results folder of `bench http` or `echo`: no study.json")
     data = json.loads(path.read_text())
-    return Study(**{**data, "cells": tuple(data["cells"]), "tools": tuple(data["tools"])})
+    asked = {"http": HttpCell, "echo": EchoCell}[data["kind"]]
+    known = {
+        "columns": tuple(Column(**one) for one in data["columns"]),
+        "cells": tuple(asked(**one) for one in data["cells"]),
+        "tools": tuple(data["tools"]),
+    }
+    return Study(**{**data, **known})
 
 
 _PARTS = {

@@ -22,7 +22,7 @@ def remarks(study: Study, readings: Readings) -> list[str]:
         for cell in study.cells
         for column in study.columns
         for pair in combinations(study.tools, 2)
-        for said in _remark(readings, cell, column, pair, study.generator_cores)
+        for said in _remark(readings, cell.name, column.name, pair, study.generator_cores)
     ]
 
 

@@ -1,17 +1,21 @@
 """The README of a campaign of baselines: what follows first, then the tables."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
+from bench.baselines.chart import charts
 from bench.baselines.claims import bounds, conclusions, twin
 from bench.baselines.ladder import STOCK
-from bench.baselines.results import Cell, Results, counted, figure, ratio
+from bench.baselines.results import Cell, Results, counted, figure, ratio, read, write
 from bench.baselines.row import TABLES, Row
 from bench.baselines.rows import ALONE, rows
 from bench.figures import number
 from bench.findings import times
 from bench.gates import GENERATOR_CORES
+from bench.pictures import draw, shown
 from bench.reference import framework_baseline
 from bench.spreads import Spread
+from bench.theme import Drawing
 
 STUDY = "Maximum Throughput, 2012"
 _NAMED = ("python", "Django", "channels", "uvicorn", "daphne", "granian", "gunicorn", "nginx")
@@ -19,12 +23,25 @@ _VERSIONS = (*_NAMED, "uwsgi", "node", "go", "wrk", "ab")
 MISSING = "–"
 
 
-def readme(results: Results, charts: Sequence[tuple[str, str]]) -> str:
-    """Return the whole page as Markdown; ``charts`` are names and titles of pictures beside it."""
+def publish(results: Results, folder: Path) -> None:
+    """Write the data, the pictures and the page."""
+    write(results, folder)
+    drawings = charts(results)
+    draw(drawings, folder)
+    (folder / "README.md").write_text(readme(results, drawings))
+
+
+def rewrite(folder: Path) -> None:
+    """Write the report on what ``folder`` holds again."""
+    publish(read(folder), folder)
+
+
+def readme(results: Results, drawings: Sequence[Drawing]) -> str:
+    """Return the whole page as Markdown; the pictures lie beside it."""
     lines = [
         *_heading(results),
         *_conclusions(results),
-        *(f"![{title}]({name}.svg)\n" for name, title in charts),
+        *map(shown, drawings),
         *(line for table in TABLES for line in _section(results, table)),
         *_left_out(results),
     ]

@@ -13,9 +13,8 @@ from rich.progress import Progress
 
 from bench import provenance
 from bench.baselines import rounds, serving
-from bench.baselines.chart import charts
 from bench.baselines.hops import hops
-from bench.baselines.page import readme
+from bench.baselines.page import publish
 from bench.baselines.results import Cell, Results, write
 from bench.baselines.rounds import Plan
 from bench.baselines.row import TABLES
@@ -23,7 +22,6 @@ from bench.cli.run import interruptible, kept_to
 from bench.figures import number
 from bench.ledger import LOCAL, new_folder
 from bench.progress import duration
-from bench.theme import LIGHT, png, svg
 
 FAILED = 1
 
@@ -157,17 +155,6 @@ def line(cell: Cell) -> str:
     if cell.rps is None:
         return f"{cell.row} {cell.generator}: failed"
     return f"{cell.row} {cell.generator}: {number(cell.rps)}/s" + " (discarded)" * (not cell.valid)
-
-
-def publish(results: Results, folder: Path) -> None:
-    """Write the data, the pictures and the page."""
-    write(results, folder)
-    drawings = charts(results)
-    for drawing in drawings:
-        (folder / f"{drawing.name}.svg").write_text(svg(drawing, LIGHT))
-        (folder / f"{drawing.name}.png").write_bytes(png(drawing, LIGHT))
-    page = readme(results, [(drawing.name, drawing.title) for drawing in drawings])
-    (folder / "README.md").write_text(page)
 
 
 def gaps(plan: Plan, results: Results) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import os
 import random
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,15 +16,13 @@ from rich.table import Table
 from bench import provenance
 from bench.errors import BadInput
 from bench.fanout import floor
-from bench.fanout.cells import QUESTIONS, QUICK_QUESTIONS, Cell, cells, variant
-from bench.fanout.chart import charts
+from bench.fanout.cells import FEWER_ROUNDS, QUESTIONS, QUICK_QUESTIONS, Cell, cells, variant
 from bench.fanout.floor import Floor
 from bench.fanout.measure import Outcome, measured
-from bench.fanout.page import readme
+from bench.fanout.page import publish
 from bench.fanout.results import Results, write, write_raw
 from bench.fanout.search import largest
 from bench.ledger import LOCAL, new_folder
-from bench.theme import LIGHT, png, svg
 
 FAILED = 1
 ROUNDS, QUICK_ROUNDS = 10, 2
@@ -42,7 +40,11 @@ FIRST_USERS, MOST_USERS = 125, 8_000
 @click.command()
 @click.option("--question", "questions", multiple=True, help=f"One of {', '.join(QUESTIONS)}.")
 @click.option("--only", multiple=True, help="Cells whose name holds this text.")
-@click.option("--rounds", type=int, help=f"How many rounds; {ROUNDS} by default.")
+@click.option(
+    "--rounds",
+    type=int,
+    help=f"How many rounds; {ROUNDS} by default, {min(FEWER_ROUNDS.values())} for curves.",
+)
 @click.option("--quick", is_flag=True, help="Two short rounds of the main questions.")
 @click.option(
     "--into",
@@ -82,7 +84,12 @@ def fanout(
         results = searched(folder, started, console)
     else:
         asked = rounds or (QUICK_ROUNDS if quick else ROUNDS)
-        results = taken(planned, chosen, asked, folder, started)
+        fewer = {} if rounds else FEWER_ROUNDS
+        in_round = {
+            number: [cell for cell in planned if number <= fewer.get(cell.question, asked)]
+            for number in range(1, asked + 1)
+        }
+        results = taken(in_round, chosen, folder, started)
     publish(results, folder)
     console.print(table(results))
     console.print(f"{folder}/README.md", soft_wrap=True)
@@ -101,9 +108,13 @@ def picked(planned: list[Cell], only: tuple[str, ...]) -> list[Cell]:
 
 
 def taken(
-    planned: list[Cell], questions: tuple[str, ...], rounds: int, folder: Path, started: datetime
+    in_round: Mapping[int, list[Cell]], questions: tuple[str, ...], folder: Path, started: datetime
 ) -> Results:
-    """Measure, and write each outcome down as it comes. Ctrl-C ends it with what there is."""
+    """Measure, and write each outcome down as it comes. Ctrl-C ends it with what there is.
+
+    ``in_round`` has the cells of each round.
+    """
+    rounds = len(in_round)
     outcomes: list[Outcome] = []
     floors: list[Floor] = []
     seed = secrets.randbelow(10**6)
@@ -116,9 +127,9 @@ def taken(
         return Results(began, ended, rounds, questions, tuple(outcomes), tuple(floors), found)
 
     with Progress(console=Console()) as progress:
-        task = progress.add_task("fanout", total=len(planned) * rounds)
+        task = progress.add_task("fanout", total=sum(map(len, in_round.values())))
         try:
-            for number in range(1, rounds + 1):
+            for number, planned in in_round.items():
                 cpus = (*(pinned.server or ()), *(pinned.generator or ()))
                 floors.append(floor.measure(FLOOR_SOCKETS, FLOOR_FRAME_BYTES, FLOOR_S, cpus))
                 for cell in random.Random(f"{seed}/{number}").sample(planned, len(planned)):  # noqa: S311
@@ -180,16 +191,6 @@ def line(one: Outcome) -> str:
     if one.deliveries_per_server_cpu_s is None or one.p95_ms is None:
         return f"{one.cell}: {'failed' if one.failure else 'done'}"
     return f"{one.cell}: {one.deliveries_per_server_cpu_s:,.0f}/CPU-s, p95 {one.p95_ms:g} ms"
-
-
-def publish(results: Results, folder: Path) -> None:
-    """Write the data, the pictures and the page."""
-    write(results, folder)
-    drawn = charts(results)
-    for drawing in drawn:
-        (folder / f"{drawing.name}.svg").write_text(svg(drawing, LIGHT))
-        (folder / f"{drawing.name}.png").write_bytes(png(drawing, LIGHT))
-    (folder / "README.md").write_text(readme(results, [drawing.name for drawing in drawn]))
 
 
 def table(results: Results) -> Table:

@@ -1,5 +1,6 @@
 """``python -m bench report`` and ``compare``: what was found, and what an upgrade changed."""
 
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +13,25 @@ if TYPE_CHECKING:
 FOLDER = click.Path(path_type=Path)
 
 
+# The file that makes a folder the results of a study -> the module that writes its report.
+STUDIES = {
+    "layers.json": "bench.layers.page",
+    "study.json": "bench.balancing.publish",
+    "faults.json": "bench.faults.page",
+    "fanout.json": "bench.fanout.page",
+    "baselines.json": "bench.baselines.page",
+}
+
+
 @click.command()
 @click.argument("folder", type=FOLDER)
 def report(folder: Path) -> None:
-    """Write the report on the campaign in FOLDER again, and print its verdict."""
+    """Write the report on the results in FOLDER again; of a campaign, print the verdict."""
+    for file, module in STUDIES.items():
+        if (folder / file).is_file():
+            import_module(module).rewrite(folder)
+            click.echo(folder / "README.md")
+            return
     from bench.report import publish
     from bench.results import read_results
     from bench.tables import verdict_table

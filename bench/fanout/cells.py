@@ -20,6 +20,8 @@ QUESTIONS = {
     "churn": "Ten million deliveries while others connect and disconnect",
 }
 QUICK_QUESTIONS = ("compare", "limit")
+# What is drawn as a curve, or counted, and compared with nothing.
+FEWER_ROUNDS = dict.fromkeys(("subscribers", "topics", "sizes", "processes", "idle", "churn"), 3)
 
 
 @dataclass(frozen=True)

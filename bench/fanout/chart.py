@@ -7,8 +7,7 @@ import altair as alt
 from hdrh.histogram import HdrHistogram
 
 from bench.fanout.measure import Outcome
-from bench.fanout.page import AIM_PER_CORE, RATE, STUDY, STUDY_PER_CORE
-from bench.fanout.results import Results, spread
+from bench.fanout.results import AIM_PER_CORE, RATE, STUDY, STUDY_PER_CORE, Results, spread
 from bench.theme import PALETTE, THEN, WIDTH, Drawing, Rows, inline
 
 

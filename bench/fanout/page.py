@@ -1,25 +1,53 @@
-"""The README of a fan-out campaign."""
+"""The README of a fan-out campaign: what follows first, then the tables."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from bench.fanout.cells import QUESTIONS
+from bench.fanout.chart import charts
 from bench.fanout.measure import Outcome
-from bench.fanout.results import Results, ratio, spread
+from bench.fanout.results import (
+    AIM_PER_CORE,
+    RATE,
+    STUDY,
+    STUDY_PER_CORE,
+    Results,
+    ratio,
+    read,
+    spread,
+    write,
+)
+from bench.pictures import draw, shown
 from bench.reference import websocket_fanout
 from bench.spreads import Ratio, Spread
+from bench.theme import Drawing
 
-STUDY = "Rubris WebSocket baseline, 2016"
-# 1,091,172 + 1,089,323 messages/s at two clients, on 12 busy server cores.
-STUDY_PER_CORE = 182_000
-AIM_PER_CORE = 400_000
-RATE = "deliveries_per_server_cpu_s"
+HUB_OVER_GROUP = "hub over group"
+SOCKET_OVER_POLL = "WebSocket over long polling"
+COMPARED = ("compare", "limit")
+MANY = 1_000  # topics a user, as in the study
+MISSING = "–"
 
 
-def readme(results: Results, charts: Sequence[str]) -> str:
-    """Return the whole page as Markdown."""
+def publish(results: Results, folder: Path) -> None:
+    """Write the data, the pictures and the page."""
+    write(results, folder)
+    drawings = charts(results)
+    draw(drawings, folder)
+    (folder / "README.md").write_text(readme(results, drawings))
+
+
+def rewrite(folder: Path) -> None:
+    """Write the report on what ``folder`` holds again."""
+    publish(read(folder), folder)
+
+
+def readme(results: Results, drawings: Sequence[Drawing]) -> str:
+    """Return the whole page as Markdown; the pictures lie beside it."""
     lines = [
         *heading(results),
-        *(f"![{name}]({name}.svg)\n" for name in charts),
+        *conclusions(results),
+        *map(shown, drawings),
         *ratios(results),
         *floors(results),
         *(line for question in results.questions for line in section(results, question)),
@@ -46,42 +74,124 @@ def heading(results: Results) -> Iterator[str]:
         "Every record was counted and checked by its subscriber: size, topic, sequence. Latencies "
         "run from the publisher's clock to the check, over every record. Deliveries per server "
         "CPU-second count the whole server side: server processes and, where there is one, Redis. "
-        f"{discarded} of {len(results.outcomes)} measurements missed a gate and stand marked. Raw "
-        "data: `fanout.json` and `raw/`.\n"
+        "Losses are counted over all rounds, every other figure over the valid ones: "
+        f"{discarded} of {len(results.outcomes)} measurements missed a gate. Raw data: "
+        "`fanout.json` and `raw/`.\n"
     )
+
+
+def conclusions(results: Results) -> Iterator[str]:
+    """Yield what to conclude, drawn from the intervals; a quick run concludes nothing."""
+    said = [
+        *(said for question in COMPARED for said in _compared(results, question)),
+        *_limit(results),
+        *_losses(results),
+    ]
+    if said:
+        yield "## What to conclude\n"
+        yield from (f"- {one}" for one in said)
+        yield ""
+
+
+def _compared(results: Results, question: str) -> Iterator[str]:
+    for (what, where), first, second in pairs(results, question):
+        found = ratio(results, first, second, RATE)
+        if found is None or found.interval is None:
+            continue
+        of = {
+            HUB_OVER_GROUP: "a hub delivers {} as many records per server CPU-second as group_send",
+            SOCKET_OVER_POLL: "WebSocket delivers {} as many records per server CPU-second as "
+            "long polling",
+        }[what]
+        rate = first[0].rate
+        same = rate is not None and rate == second[0].rate
+        load = f"{rate:,.0f} messages/s" if same else "each near what it carries"
+        late = _latency(results, first, second)
+        yield f"{where}, {load}: {of.format(interval(found))}{late}."
+
+
+def _latency(results: Results, first: Sequence[Outcome], second: Sequence[Outcome]) -> str:
+    """Return the ratio of median latencies in words, where both sides had the same load."""
+    found = ratio(results, first, second, "p50_ms")
+    if found is None or found.interval is None or first[0].rate != second[0].rate:
+        return ""
+    return f", and at the median {interval(found)} as late"
+
+
+def _limit(results: Results) -> Iterator[str]:
+    for outcomes in results.cells("limit").values():
+        one, found = outcomes[0], spread(outcomes, RATE)
+        if one.subscriptions < MANY or one.transport != "websocket" or found is None:
+            continue
+        over = found.median / STUDY_PER_CORE
+        yield (
+            f"One process pushes {ranged(found)} records of {one.message_bytes:,} bytes per server "
+            f"CPU-second to {one.users:,} users with {one.subscriptions:,} of {one.topics:,} "
+            f"topics each: {over:.1f} times what the study reports for a core. The aim of "
+            f"{AIM_PER_CORE:,} is {'reached' if found.median >= AIM_PER_CORE else '**missed**'}."
+        )
+
+
+def _losses(results: Results) -> Iterator[str]:
+    for delivery, says in (("hub", "the hub"), ("group", "group_send")):
+        told = [one for one in results.outcomes if one.delivery == delivery and not one.failure]
+        due = sum(one.expected for one in told)
+        if due:
+            lost, twice, late = (
+                sum(one.counts.get(name, 0) for one in told for name in names)
+                for names in (("lost", "missing"), ("duplicated",), ("reordered",))
+            )
+            yield (
+                f"Of {due:,} records that were due to clients of {says}, {lost:,} were lost, "
+                f"{twice:,} came twice and {late:,} out of order."
+            )
 
 
 def ratios(results: Results) -> Iterator[str]:
     """Yield hub over group, and WebSocket over long polling, on the same layer."""
-    rows = [row for question in ("compare", "limit") for row in pairs(results, question)]
+    rows = [row for question in COMPARED for row in _ratio_rows(results, question)]
     if rows:
         yield "## Ratios\n"
-        yield "| deliveries per server CPU-second | under | median (range) |"
-        yield "|---|---|--:|"
+        yield "Latencies are compared where both sides had the same load.\n"
+        yield "| | under | deliveries per server CPU-second | median latency | p95 latency |"
+        yield "|---|---|--:|--:|--:|"
         yield from rows
         yield ""
 
 
-def pairs(results: Results, question: str) -> Iterator[str]:
+def _ratio_rows(results: Results, question: str) -> Iterator[str]:
+    for (what, where), first, second in pairs(results, question):
+        figures = [ratio(results, first, second, RATE), None, None]
+        if first[0].rate == second[0].rate:
+            figures[1:] = [ratio(results, first, second, name) for name in ("p50_ms", "p95_ms")]
+        if any(figures):
+            texts = [times(one) if one else MISSING for one in figures]
+            yield f"| {what} ({where}) | {question} | {' | '.join(texts)} |"
+
+
+def pairs(
+    results: Results, question: str
+) -> Iterator[tuple[tuple[str, str], list[Outcome], list[Outcome]]]:
+    """Yield what is compared and where, with the outcomes of either side."""
     cells = list(results.cells(question).values())
     for first in cells:
         for second in cells:
-            named = compared(first[0], second[0])
-            if named and (found := ratio(first, second, RATE)):
-                yield f"| {named} | {question} | {times(found)} |"
+            if named := compared(first[0], second[0]):
+                yield named, first, second
 
 
-def compared(first: Outcome, second: Outcome) -> str | None:
-    """Return what the two compare, where they differ in the one thing that is of interest."""
+def compared(first: Outcome, second: Outcome) -> tuple[str, str] | None:
+    """Return what the two compare and where, if they differ in the one thing of interest."""
     load = ("users", "subscriptions", "topics", "message_bytes", "processes", "layer")
     if any(getattr(first, name) != getattr(second, name) for name in load):
         return None
     where = f"{first.layer}, {first.processes} process{'es' * (first.processes > 1)}"
     ways = (first.delivery, second.delivery, first.transport, second.transport)
     if ways[:2] == ("hub", "group") and first.transport == second.transport:
-        return f"hub over group ({where}, {first.transport})"
+        return HUB_OVER_GROUP, f"{where}, {first.transport}"
     if ways[2:] == ("websocket", "polling") and first.delivery == second.delivery:
-        return f"WebSocket over long polling ({where}, {first.delivery})"
+        many = f", {first.subscriptions:,} topics a user" if first.subscriptions >= MANY else ""
+        return SOCKET_OVER_POLL, f"{where}, {first.delivery}{many}"
     return None
 
 
@@ -109,9 +219,9 @@ def section(results: Results, question: str) -> Iterator[str]:
         return
     yield (
         "| variant | users x subscriptions of topics | bytes | deliveries/s | per server CPU-s "
-        "| MB/s | p50 ms | p95 ms | p99 ms | lost | twice | disordered | |"
+        "| MB/s | p50 ms | p95 ms | p99 ms | lost | twice | disordered | rounds | missed gates |"
     )
-    yield "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|"
+    yield "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|"
     for outcomes in cells.values():
         yield row(outcomes)
     yield ""
@@ -133,7 +243,8 @@ def row(outcomes: Sequence[Outcome]) -> str:
     load = f"{one.users:,} x {one.subscriptions:,} of {one.topics:,}"
     wrong = sorted({gate.name for one in outcomes for gate in one.gates if not gate.ok})
     cells = (one.arm, load, f"{one.message_bytes:,}", *rates)
-    losses = (f"{lost:,}", f"{counts[2]:,}", f"{counts[3]:,}", ", ".join(wrong))
+    valid = f"{sum(one.valid for one in outcomes)}/{len(outcomes)}"
+    losses = (f"{lost:,}", f"{counts[2]:,}", f"{counts[3]:,}", valid, ", ".join(wrong))
     return f"| {' | '.join((*cells, *losses))} |"
 
 
@@ -212,3 +323,10 @@ def times(found: Ratio) -> str:
     if found.interval is None:
         return text
     return f"{text}, 95 % [{found.interval.low:.3g}, {found.interval.high:.3g}]"
+
+
+def interval(found: Ratio) -> str:
+    """Return a ratio with its interval, in a sentence; it has one."""
+    assert found.interval is not None
+    low, high = found.interval.low, found.interval.high
+    return f"**{found.estimate:.3g} times** (95 % interval {low:.3g} to {high:.3g})"

@@ -14,6 +14,7 @@ OUTSTANDING = 32
 CAPACITY = 1000
 WINDOW = 900  # messages under way at most: below the capacity, so that no sender is held back
 GROUP_WINDOW = 16  # the same for groups: messages to all of a group
+TURNS = 8  # of two processes beside a third: half of them while that one uses the layer
 LOT = 100  # messages that one acknowledgement stands for
 
 
@@ -145,11 +146,11 @@ MEASURES = {
             ON_A_SOCKET,
             ("paced.interfered", "roles.echo", "paced.busy"),
             BESIDE,
-            3.5,
-            1.0,
+            1.75,
+            0.25,
             counts_cpu=False,
-            times=2,
-            options={"interval_s": round(1 / RATE_RPS, 6)},
+            times=TURNS,
+            options={"interval_s": round(1 / RATE_RPS, 6), "turns": TURNS},
         ),
     )
 }

@@ -2,12 +2,16 @@
 
 import asyncio
 import threading
+from collections import Counter
 from typing import Any
 
 from bench.layers.arrivals import Arrivals, latencies
 from bench.layers.part import Part
 from bench.layers.roles import WARM_UP, Figures, warm_up
 from bench.layers.ticks import Alarm, clock
+
+# What a busy process is told.
+USE, REST = "use.the.layer", "leave.the.layer"
 
 
 async def paced(part: Part) -> Figures:
@@ -65,27 +69,35 @@ class Schedule:
 
 
 async def interfered(part: Part) -> Figures:
-    """Paced round trips beside a busy process: before it uses the layer, and while it does."""
+    """Paced round trips beside a busy process: in turns while it uses the layer, and does not.
+
+    The turns are without, with, with, without, and so on: what drifts falls on both alike.
+    """
     mine = await part.layer.new_channel()
     others = await part.ready(mine)
     there, control = others["echo"][0], others["busy"][0]
     await warm_up(part, mine, there)
-    before = await Schedule(part, mine, there).run()
-    await part.layer.send(control, {"type": "use.the.layer"})
-    await asyncio.sleep(0.2)
-    after = await Schedule(part, mine, there).run()
-    p99_us = [latencies(one.times_s)["p99_us"] for one in (before, after)]
-    counts = {key: value + after.counts()[key] for key, value in before.counts().items()}
-    return counts | {
-        "p99_before_us": p99_us[0],
-        "p99_after_us": p99_us[1],
-        "p99_ratio": p99_us[1] / p99_us[0],
+    counts: Counter[str] = Counter()
+    times_s: dict[str, list[float]] = {REST: [], USE: []}
+    for turn in range(part.options["turns"]):
+        told = USE if turn % 4 in (1, 2) else REST
+        await part.layer.send(control, {"type": told})
+        await asyncio.sleep(0.1)
+        arrivals = await Schedule(part, mine, there).run()
+        counts.update(arrivals.counts())
+        times_s[told] += arrivals.times_s
+    without, beside = (latencies(times_s[told])["p99_us"] for told in (REST, USE))
+    return {
+        **counts,
+        "p99_without_us": without,
+        "p99_beside_us": beside,
+        "p99_ratio": beside / without,
     }
 
 
 async def busy(part: Part) -> Figures:
-    """Two threads that never give up the interpreter lock, and a loop that is told when to use
-    the layer."""
+    """Two threads that never give up the interpreter lock, and a loop that uses the layer when it
+    is told to."""
     end = threading.Event()
     threads = [threading.Thread(target=_burn, args=(end,), daemon=True) for _ in range(2)]
     for thread in threads:
@@ -93,7 +105,9 @@ async def busy(part: Part) -> Figures:
     control = await part.layer.new_channel()
     await part.ready(control)
     try:
-        return await part.until_stopped(_use_when_told(part, control))
+        using = asyncio.Event()
+        both = asyncio.gather(_listen(part, control, using), _use(part, using))
+        return await part.until_stopped(both)
     finally:
         end.set()
 
@@ -103,11 +117,18 @@ def _burn(end: threading.Event) -> None:
         sum(range(1000))
 
 
-async def _use_when_told(part: Part, control: str) -> None:
-    mine, named = await part.layer.new_channel(), part.name("busy")
-    await part.layer.receive(control)
+async def _listen(part: Part, control: str, using: asyncio.Event) -> None:
     while True:
+        told = await part.layer.receive(control)
+        (using.set if told["type"] == USE else using.clear)()
+
+
+async def _use(part: Part, using: asyncio.Event) -> None:
+    mine, named = await part.layer.new_channel(), part.name("busy")
+    while True:
+        await using.wait()
         for channel in (mine, named):
             message: dict[str, Any] = {"type": "x"}
             await part.layer.send(channel, message)
             await part.layer.receive(channel)
+        await asyncio.sleep(0)  # a layer that never suspends leaves no turn to who listens

@@ -6,12 +6,22 @@ from pathlib import Path
 from bench.layers.aims import Verdict, verdicts
 from bench.layers.cell import Cell
 from bench.layers.chart import drawings
-from bench.layers.measures import CAPACITY, GROUP_WINDOW, LOT, MEASURES, RATE_RPS, WINDOW, Measure
+from bench.layers.measures import (
+    CAPACITY,
+    GROUP_WINDOW,
+    LOT,
+    MEASURES,
+    RATE_RPS,
+    TURNS,
+    WINDOW,
+    Measure,
+)
 from bench.layers.peers import AGAIN, PEERS
-from bench.layers.results import CPU, Results, losses, ratio, values, write
+from bench.layers.results import CPU, Results, losses, ratio, read, values, write
 from bench.layers.ticks import SPIN_S
+from bench.pictures import draw, shown
 from bench.spreads import INTERVAL_ROUNDS, Ratio, Spread, spread
-from bench.theme import DARK, LIGHT, Drawing, png, svg
+from bench.theme import Drawing
 
 WORDS = {True: "reached", False: "**not reached**", None: "not measured"}
 
@@ -20,11 +30,13 @@ def publish(results: Results, folder: Path) -> None:
     """Write the data, the pictures and the page."""
     write(results, folder)
     drawn = drawings(results)
-    for drawing in drawn:
-        (folder / f"{drawing.name}.svg").write_text(svg(drawing, LIGHT))
-        (folder / f"{drawing.name}-dark.svg").write_text(svg(drawing, DARK))
-        (folder / f"{drawing.name}.png").write_bytes(png(drawing, LIGHT))
+    draw(drawn, folder)
     (folder / "README.md").write_text(readme(results, drawn))
+
+
+def rewrite(folder: Path) -> None:
+    """Write the report on what ``folder`` holds again."""
+    publish(read(folder), folder)
 
 
 def readme(results: Results, drawn: Sequence[Drawing]) -> str:
@@ -32,25 +44,17 @@ def readme(results: Results, drawn: Sequence[Drawing]) -> str:
     first, rest = drawn[:1], drawn[1:]
     lines = [
         *heading(results),
-        *(line for drawing in first for line in picture(drawing)),
+        *map(shown, first),
         "## Aims\n",
         "Beside the speed stands what a layer may not do for it: the rules that each of them keeps "
         "and breaks are in [the matrix](../../docs/channel-layers.md#the-matrix).\n",
         *aims_table(verdicts(results)),
         "",
         *against_itself(results),
-        *(line for drawing in rest for line in picture(drawing)),
+        *map(shown, rest),
         *(line for measure in measured(results) for line in section(results, measure)),
     ]
     return "\n".join(lines) + "\n"
-
-
-def picture(drawing: Drawing) -> Iterator[str]:
-    """Yield a picture for either colour of paper."""
-    yield "<picture>"
-    yield f'<source media="(prefers-color-scheme: dark)" srcset="{drawing.name}-dark.svg">'
-    yield f'<img src="{drawing.name}.svg" alt="{drawing.title}: {drawing.note}">'
-    yield "</picture>\n"
 
 
 def heading(results: Results) -> Iterator[str]:
@@ -101,7 +105,8 @@ How, the same for every layer:
 - **raw** is a ping-pong over two pipes with no layer, under the same loop. **In-memory** has both
   ends in one process. **asgi_ipc 1.4.2** runs in an environment of its own.
 - **interference**: two processes do round trips at {RATE_RPS}/s, a third with two busy threads is
-  on the other processor: p99 while it uses the layer over p99 while it does not.
+  on the other processor: p99 while it uses the layer over p99 while it does not, {TURNS} turns of
+  one and the other.
 """
 
 

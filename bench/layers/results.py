@@ -11,7 +11,7 @@ from bench.layers.measures import MEASURES
 from bench.records import write_json
 from bench.spreads import INTERVAL_ROUNDS, Ratio, ratio_over
 
-SCHEMA = 2
+SCHEMA = 3
 CPU = "cpu_us_per_message"
 
 

@@ -220,6 +220,12 @@ def test_results_come_back_from_json_as_they_were(tmp_path):
     assert read(tmp_path) == found
 
 
+def test_report_is_written_again_from_the_file(tmp_path, reported):
+    write(results(**COSTS), tmp_path)
+    assert '<img alt="Where a Django request over ASGI spends its time.' in reported(tmp_path)
+    assert (tmp_path / "ladder-dark.svg").is_file()
+
+
 def test_folder_without_results_is_named(tmp_path):
     with pytest.raises(BadInput, match=r"no baselines\.json"):
         read(tmp_path)

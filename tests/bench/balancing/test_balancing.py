@@ -42,8 +42,8 @@ def study() -> Study:
         started="2026-01-01T00:00:00+00:00",
         finished="2026-01-01T01:00:00+00:00",
         rounds=2,
-        columns={ONE.name: ONE.variant, NGINX.name: NGINX.variant},
-        cells=(CELL.name,),
+        columns=(ONE, NGINX),
+        cells=(CELL,),
         tools=("locust", "ab"),
         missing={"swarm": "there is no engine"},
         server_cores=1,
@@ -169,6 +169,15 @@ def test_reading_survives_its_file(reading, study, tmp_path):
         read_study(tmp_path / "elsewhere")
 
 
+def test_report_is_written_again_from_the_file(reading, study, tmp_path, reported):
+    (tmp_path / "raw").mkdir()
+    write(reading(), tmp_path / "raw")
+    write_study(study, tmp_path)
+    page = reported(tmp_path)
+    assert "| locust: **times one worker** | 1.00x | – |" in page
+    assert '<img alt="Replies per second.' in page
+
+
 def test_rate_of_the_detailed_view_is_that_of_its_sending(reading):
     phases_s = {"opening": 0.5, "sending": 0.25, "closing": 0.1, "whole": 0.85}
     one = reading(ok=500, phases_s=phases_s, batches=2)
@@ -245,7 +254,7 @@ def test_page_has_ratios_published_figures_errors_and_cores(reading, study):
             reading("ab", foreign=True),
         )
     )
-    page = readme(study, readings, (ONE, NGINX), (CELL,))
+    page = readme(study, readings)
     assert "**Cores: 1 for the server, 1 for the generator.**" in page
     assert "| locust: **times one worker** | 1.00x | 0.90x |" in page
     assert "| ab: published, times one worker | 1.00x | 1.50x |" in page
@@ -256,17 +265,17 @@ def test_page_has_ratios_published_figures_errors_and_cores(reading, study):
 
 
 def test_page_without_readings_claims_nothing(study):
-    page = readme(study, Readings(()), (ONE, NGINX), (CELL,))
+    page = readme(study, Readings(()))
     assert "Nothing was measured that counts" in page
     assert "every reply came" not in page
 
 
 def test_chart_shows_what_was_measured(reading, study):
-    drawings = charts(study, Readings((reading(),)), (ONE, NGINX), (CELL,))
+    drawings = charts(study, Readings((reading(),)))
     assert [one.name for one in drawings] == ["rate", "per-cpu"]
     assert isinstance(drawings[0].chart, VConcatChart)
     assert "one worker, locust" in json.dumps(drawings[0].spec)
-    assert charts(study, Readings(()), (ONE,), (CELL,)) == []
+    assert charts(study, Readings(())) == []
 
 
 def test_kernels_counters_are_read_by_protocol():

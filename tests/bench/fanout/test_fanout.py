@@ -87,14 +87,30 @@ def test_gates_fire_where_the_sums_do_not_agree(counts, failing):
 def test_ratio_pairs_the_rounds():
     above = [outcome(1, rate=10.0), outcome(2, rate=60.0)]
     below = [outcome(2, rate=20.0), outcome(1, rate=5.0)]
-    found = results.ratio(above, below, "deliveries_per_server_cpu_s")
+    found = results.ratio(campaign(), above, below, results.RATE)
     assert (found.spread.low, found.spread.high, found.interval) == (2.0, 3.0, None)
+
+
+def test_outcome_that_missed_a_gate_is_in_no_figure():
+    missed = tuple(checks(10, {**COUNTS, "received": 9}, *QUIET_SIDE))
+    good, bad = outcome(1, rate=10.0), outcome(2, rate=60.0, gates=missed)
+    assert results.spread([good, bad], results.RATE).high == 10.0
+    assert results.spread([bad], results.RATE) is None
+    found = results.ratio(campaign(), [good, bad], [good, bad], results.RATE)
+    assert found.spread.rounds == 1
+    assert "| missing |" in readme(campaign(bad), [])
 
 
 def test_results_come_back_as_they_were_written(tmp_path):
     whole = campaign(outcome(server=USAGE, machine=QUIET), outcome(2))
     results.write(whole, tmp_path)
     assert results.read(tmp_path) == whole
+
+
+def test_report_is_written_again_from_the_file(tmp_path, reported):
+    results.write(campaign(outcome(cell=Cell("limit", variant("hub")))), tmp_path)
+    assert '<img alt="Messages per server core.' in reported(tmp_path)
+    assert (tmp_path / "per-core-dark.svg").is_file()
 
 
 def test_results_of_another_folder_are_refused(tmp_path):
@@ -105,11 +121,37 @@ def test_results_of_another_folder_are_refused(tmp_path):
 def test_page_shows_ratios_losses_and_the_study():
     group = replace(CELL, variant=variant("group"))
     lost = {"lost": 3, "missing": 4, "duplicated": 0, "reordered": 0}
-    page = readme(campaign(outcome(rate=2000.0), outcome(cell=group, rate=100.0, counts=lost)), [])
+    grouped = outcome(cell=group, rate=100.0, counts=lost, expected=9)
+    page = readme(campaign(outcome(rate=2000.0), grouped), [])
     assert "hub over group (ipc, 1 process, websocket) | compare | 20x (20 to 20)" in page
+    assert "Of 9 records that were due to clients of group_send, 7 were lost" in page
+    assert "as many records per server CPU-second" not in page  # without intervals
     assert "| 7 | 0 | 0 |" in page
     assert "182,000 messages/s" in page
     assert "1,091172" not in page
+
+
+def test_page_concludes_from_intervals():
+    polling = replace(CELL, transport="polling")
+    group = replace(CELL, variant=variant("group"), rate=5.0)
+    limit = Cell("limit", variant("hub"), users=1000, subscriptions=1000, topics=50_000)
+    found = [
+        outcome(number, cell, rate=rate + number, p50_ms=p50_ms, expected=10)
+        for number in range(1, 11)
+        for cell, rate, p50_ms in (
+            (CELL, 2000.0, 1.0),
+            (polling, 1000.0, 2.0),
+            (group, 100.0, 1.0),
+            (limit, 364_000.0, 1.0),
+        )
+    ]
+    page = readme(campaign(*found, rounds=10), [])
+    assert "ipc, 1 process, websocket, each near what it carries: a hub delivers **19" in page
+    assert "ipc, 1 process, hub, 100 messages/s: WebSocket delivers **1.99 times**" in page
+    assert "at the median **0.5 times** (95 % interval 0.5 to 0.5) as late" in page
+    assert "2.0 times what the study reports for a core" in page
+    assert "The aim of 400,000 is **missed**" in page
+    assert "Of 300 records that were due to clients of the hub, 0 were lost" in page
 
 
 def test_page_says_what_failed():

@@ -86,6 +86,12 @@ def test_page_adds_the_rounds_up_and_leaves_blank_what_there_was_not():
     assert "- daphne-ipc-nginx-x4: **missing**: it did not start" in text
 
 
+def test_report_is_written_again_from_the_file(tmp_path, reported):
+    write(results(), tmp_path)
+    before = (tmp_path / "README.md").read_text()
+    assert reported(tmp_path) == before
+
+
 def test_results_come_back_from_their_folder(tmp_path):
     write(results(), tmp_path)
     assert read(tmp_path) == results()

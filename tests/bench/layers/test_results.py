@@ -89,6 +89,12 @@ def test_results_survive_the_file(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["layers.json"]
 
 
+def test_report_is_written_again_from_the_file(tmp_path: Path, reported) -> None:
+    write(results(), tmp_path)
+    assert "## One way to one named channel" in reported(tmp_path)
+    assert list(tmp_path.glob("*-dark.svg"))
+
+
 def test_folder_without_results_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=str(tmp_path)):
         read(tmp_path)

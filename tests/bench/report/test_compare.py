@@ -1,5 +1,6 @@
 """What changed between two campaigns."""
 
+import io
 from dataclasses import replace
 
 import pytest
@@ -48,6 +49,17 @@ def test_slower_arm_is_found_with_its_interval(before, after):
 def test_unchanged_arm_cannot_be_told_apart(before, after):
     found = change(compare(before.summary, after.summary), "daphne-redis", "throughput", "rps")
     assert found.interval.contains(1.0)
+
+
+def test_change_within_what_the_a_a_pair_differs_by_is_marked_as_none(before, after):
+    coarse = replace(after.summary, reach={**after.summary.reach, ("latency", "p50_ms"): 2.0})
+    for summary, marked in ((after.summary, False), (coarse, True)):
+        found = compare(before.summary, summary)
+        kept = change(found, "daphne-ipc", "latency", "p50_ms")
+        table = comparison_table(replace(found, changes=(kept,)))
+        console = Console(width=140, record=True, file=io.StringIO())
+        console.print(table)
+        assert ("≈" in console.export_text()) is marked
 
 
 def test_control_has_no_change_relative_to_itself(before, after):

@@ -225,7 +225,7 @@ def test_advisory_gate_leaves_a_sample_valid_and_is_remarked(make):
     assert cell.remarks == {"capacity": 1}
 
 
-def test_ratio_is_resolved_by_the_widest_interval_of_the_twin_for_its_figure(make):
+def test_ratio_is_resolved_by_the_interval_of_the_twin_for_its_figure(make):
     campaign = make.campaign(rounds=10, tests=("latency",))
     summary = summarize(campaign, make.samples(campaign, duration_s=2, drift=DRIFT))
     pair = summary.ratio("gunicorn (again)", "latency", "p50_ms")
@@ -235,6 +235,18 @@ def test_ratio_is_resolved_by_the_widest_interval_of_the_twin_for_its_figure(mak
     assert replace(other, interval=replace(other.interval, low=1.2, high=1.5)).differs is False
     assert replace(other, interval=replace(other.interval, low=1.8, high=1.9)).differs is True
     assert replace(other, interval=replace(other.interval, low=0.3, high=0.5)).differs is True
+
+
+def test_test_is_resolved_by_its_own_pair_or_that_of_its_stand_in_or_else_by_the_coarsest(make):
+    campaign = make.campaign(rounds=2, tests=("latency",))
+    found = summarize(campaign, make.samples(campaign, duration_s=2))
+    known = {("latency", "rps_per_cpu_s"): 1.9, ("throughput", "rps_per_cpu_s"): 1.1}
+    summary = replace(found, reach=known)
+    assert summary.resolution("throughput", "rps_per_cpu_s") == 1.1
+    assert summary.resolution("relay", "rps_per_cpu_s") == 1.1
+    assert summary.resolution("relay_latency", "rps_per_cpu_s") == 1.9
+    assert summary.resolution("minute", "rps_per_cpu_s") == 1.9
+    assert summary.resolution("latency", "p50_ms") == 1.0
 
 
 def test_twin_that_differs_from_the_control_raises_the_alarm(make):

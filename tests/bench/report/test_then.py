@@ -6,7 +6,7 @@ import pytest
 
 from bench.charts import charts
 from bench.report import readme
-from bench.then import paired, sentences
+from bench.then import sentences
 from bench.variants import HEADLINE, Variant, resolve
 from bench.workloads import WORKLOADS
 
@@ -82,15 +82,23 @@ def test_campaign_without_the_software_of_2016_says_nothing_of_it(full):
 
 def test_fair_partner_of_2016_is_the_relayed_request_of_today(both):
     said = [one for one in sentences(both) if one.startswith("daphne-redis:")]
-    fair = paired(
-        both.cell("daphne-redis", "relay"),
-        both.cell("channels1-daphne-redis", "throughput"),
-        "rps",
-        quick=False,
+    fair = both.between(
+        both.cell("daphne-redis", "relay"), both.cell("channels1-daphne-redis", "throughput"), "rps"
     )
     assert fair.interval is not None
-    assert any("the fair partner" in one and fair.text in one for one in said)
+    assert any("the fair partner" in one and f"{fair.estimate:.2f} times" in one for one in said)
     assert any("a plain request today (which no layer touches)" in one for one in said)
+
+
+def test_what_the_control_differs_by_from_itself_is_no_difference_between_then_and_now(both):
+    (said,) = [one for one in sentences(both) if "the same request today" in one]
+    assert "no difference can be told" not in said
+    (blurred,) = [
+        one
+        for one in sentences(replace(both, reach={("throughput", "rps"): 2.5}))
+        if "the same request today" in one
+    ]
+    assert blurred.endswith(": no difference can be told.")
 
 
 def test_gunicorn_is_set_beside_itself(both):
@@ -102,6 +110,21 @@ def test_clients_that_hang_are_told_in_words(both):
     (said,) = [one for one in sentences(both) if "for a minute" in one]
     assert said.startswith("channels1-daphne-ipc")
     assert "9 of 10 clients had no reply" in said
+
+
+def test_nothing_is_said_twice_and_gunicorn_crosses_no_layer(make, full):
+    campaign, samples = full.campaign, full.samples
+    for stack in ("channels1", "channels017"):
+        campaign, samples = with_2016(make, campaign, samples, stack)
+    for arm in ("gunicorn", "channels1-gunicorn"):
+        campaign, samples = minute(campaign, samples, arm)
+    said = sentences(
+        make.canned(replace(campaign, tests=full.campaign.tests + ("minute",)), samples).summary
+    )
+    assert len(set(said)) == len(said)
+    told = [one for one in said if "for a minute" in one]
+    assert [one.split(",")[0] for one in told] == ["channels1-gunicorn", "gunicorn"]
+    assert not any("over the channel layer" in one for one in told)
 
 
 def test_table_of_the_minute_has_the_hung_clients_in_its_verdict(both):
