@@ -28,6 +28,7 @@ _OLD_COLOURS = {"channels017": "#8a5a2b", "channels1": "#c79a4b"}
 _SERIES = ("2016", *OF_2016.values(), "today", "today, relayed")
 _RELAYED = {"relay", "minute"}
 _MINUTE_S = 60
+_CUT_AT = 4  # times the longest bar of 2016: beside a timeout, nothing else could be seen
 _SHORTEST_S = 20  # of a run that is drawn as a line
 
 
@@ -37,7 +38,8 @@ def latency_then_and_now(summary: Summary) -> Drawing | None:
     if not now:
         return None
     rows = [*_latency_then(), *now]
-    highest = max(float(str(row["latency_ms"])) for row in rows)
+    highest = max(float(str(row["drawn_ms"])) for row in rows)
+    cut = any(row["drawn_ms"] != row["latency_ms"] for row in rows)
     series = [one for one in _SERIES if any(row["series"] == one for row in rows)]
     panels = []
     for setup in SETUPS_2016:
@@ -48,7 +50,9 @@ def latency_then_and_now(summary: Summary) -> Drawing | None:
         "Latency at 300 requests/s in ms, 2016 and today",
         f"Grey: {STUDY_2016} (no bars were published for IPC).{_old_note(summary)} Full colour: "
         "today, GET /. Pale: today, relayed through the channel layer, as every request was in "
-        f"2016. The machines of 2016 and of today differ.{_saturated_note(summary)}",
+        f"2016. The machines of 2016 and of today differ.{_saturated_note(summary)}"
+        + " Bars with ↑ are cut off: their figures say how long they are."
+        * cut,
         stacked(panels),
         reserve_px=40,
     )
@@ -88,7 +92,7 @@ def _bars(
             "series:N", sort=series, scale=alt.Scale(domain=series, paddingInner=0.08)
         ),
         y=alt.Y(
-            "latency_ms:Q",
+            "drawn_ms:Q",
             title=None,
             axis=alt.Axis(tickCount=3, minExtent=24),
             scale=alt.Scale(domain=[0, highest * 1.12], nice=False),
@@ -131,12 +135,15 @@ def _latency_now(summary: Summary) -> Iterator[dict[str, object]]:
 def _bar(
     variant: str, percentile: int, series: str, latency_ms: float, colour: str, opacity: float
 ) -> dict[str, object]:
+    drawn_ms = min(latency_ms, _CUT_AT * max(bar.latency_ms for bar in latency_2016()))
+    label = f"{latency_ms:,.0f}" if latency_ms >= 10 else f"{latency_ms:.2g}"
     return {
         "variant": variant,
         "percentile": f"{percentile} %",
         "series": series,
         "latency_ms": latency_ms,
-        "label": f"{latency_ms:.0f}" if latency_ms >= 10 else f"{latency_ms:.2g}",
+        "drawn_ms": drawn_ms,
+        "label": label + " ↑" * (drawn_ms < latency_ms),
         "colour": colour,
         "opacity": opacity,
     }

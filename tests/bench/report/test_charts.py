@@ -57,6 +57,18 @@ def test_latency_of_2016_has_its_bars_and_a_gap_for_ipc(drawings, full):
         assert now["daphne-ipc", f"{percentile} %"] == cell.median(figure)
 
 
+def test_bar_far_longer_than_any_of_2016_is_cut_off_and_says_how_long_it_is(make):
+    campaign = make.campaign("quick", rounds=1, tests=("latency",))
+    samples = make.samples(campaign, duration_s=2, drift={"daphne-redis": 10_000.0})
+    drawn = {one.name: one for one in charts(make.canned(campaign, tuple(samples)).summary)}
+    bars = [b for b in rows(drawn["latency-2016"], "percentile") if b["series"] == "today"]
+    cut = [b for b in bars if b["drawn_ms"] < b["latency_ms"]]
+    assert {b["variant"] for b in cut} == {"daphne-redis"}
+    assert {b["drawn_ms"] for b in cut} == {4 * 118}
+    assert all(b["label"] == f"{b['latency_ms']:,.0f} ↑" for b in cut)
+    assert "↑" in drawn["latency-2016"].note
+
+
 def test_latency_today_that_was_not_measured_is_a_gap(make):
     campaign = make.campaign("quick", rounds=1, tests=("latency",))
     samples = make.samples(campaign, duration_s=2)
