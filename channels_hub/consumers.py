@@ -29,6 +29,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from channels_hub.hub import Hub
 from channels_hub.outbox import DROP_OLDEST, Ended, Outbox, Overflow
 from channels_hub.records import TopicError, check_topic
+from channels_hub.threadless import Threadless
 
 LARGEST_REQUEST = 4 * 1024 * 1024  # characters
 MOST_TOPICS = 100_000  # per socket
@@ -120,7 +121,7 @@ class TopicsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels 
         """Take note of the client's count; a delivery that has no window has no use for it."""
 
 
-class HubTopicsConsumer(TopicsConsumer):
+class HubTopicsConsumer(Threadless, TopicsConsumer):
     """Delivers through the process's hub: what is due to the socket goes out as one frame."""
 
     # A socket that has a hub needs no channel of its own: without a layer of this name, Channels

@@ -25,6 +25,7 @@ from channels_hub.cursor import parse as parse_cursor
 from channels_hub.hub import Hub
 from channels_hub.polling import Batch, PollSessions, UnknownSession
 from channels_hub.records import LENGTH, TopicError, check_topic, unpack
+from channels_hub.threadless import Threadless
 
 LONGEST_TIMEOUT_S = 25.0  # below the 30 s after which many a proxy gives up
 MOST_TOPICS = 10_000
@@ -100,7 +101,7 @@ def gaps_header(gaps: list[str]) -> bytes:
     return text if len(text) <= LONGEST_HEADER else b"*"
 
 
-class PollConsumer(AsyncHttpConsumer):  # type: ignore[misc]  # Channels publishes no types
+class PollConsumer(Threadless, AsyncHttpConsumer):  # type: ignore[misc]  # it has no types
     """Answers one poll."""
 
     channel_layer_alias = "none: the hub has it"

@@ -89,6 +89,9 @@ class Hub:
         self.history = History(HISTORY_BYTES)
         self.received = self.delivered = self.dropped = self.abandoned = self.ignored = 0
         self._clients: dict[str, set[Outbox]] = {}
+        # topic -> what its clients are still to be sent, to append to: made anew when the next
+        # message comes after a change. A walk over these is twice as fast as one over the set.
+        self._pending: dict[str, tuple[list[bytes], ...]] = {}
         self._joined: set[str] = set()
         self._joining = asyncio.Lock()
         self._dirty: set[Outbox] = set()
@@ -142,6 +145,7 @@ class Hub:
         for outbox in set().union(*self._clients.values()):
             outbox.end(reason)
         self._clients.clear()
+        self._pending.clear()
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
@@ -168,6 +172,7 @@ class Hub:
         """
         for topic in topics:
             self._clients.setdefault(topic, set()).add(outbox)
+            self._pending.pop(topic, None)
         # Joined means that the layer has said so: a topic that is being joined is still missing.
         missing = [topic for topic in topics if topic not in self._joined]
         if missing:
@@ -182,6 +187,7 @@ class Hub:
             if clients is None:
                 continue
             clients.discard(outbox)
+            self._pending.pop(topic, None)
             if not clients:
                 del self._clients[topic]
                 idle.append(topic)
@@ -243,9 +249,12 @@ class Hub:
         enclosed = enclose(record)
         timestamp_ns, publisher, position, _, _ = HEADER.unpack_from(record)
         self.history.add(Remembered(timestamp_ns, publisher, position, topic, enclosed))
-        for client in clients:
-            client.append(enclosed)
-        self.delivered += len(clients)
+        all_pending = self._pending.get(topic)
+        if all_pending is None:
+            all_pending = self._pending[topic] = tuple(client.pending for client in clients)
+        for pending in all_pending:
+            pending.append(enclosed)
+        self.delivered += len(all_pending)
         self._dirty |= clients
         if not self._round_due:
             self._plan_round()

@@ -24,10 +24,10 @@ class Outbox:
     ``limit`` is the number of records that may wait. Past it, ``DROP_OLDEST`` forgets the oldest
     and counts them in ``dropped``; ``CLOSE`` makes the next ``batch`` raise ``Overflow``. The limit
     is applied when the hub flushes, so it may be passed by as many records as come between two
-    flushes. One task may wait in ``batch`` at a time.
+    flushes. One task may wait in ``batch`` at a time. ``pending`` is what the hub appends to.
     """
 
-    __slots__ = ("_ended", "_waiter", "append", "dropped", "limit", "pending", "policy")
+    __slots__ = ("_ended", "_waiter", "dropped", "limit", "pending", "policy")
 
     def __init__(self, limit: int = 10_000, policy: str = DROP_OLDEST) -> None:
         if limit < 1:
@@ -37,10 +37,8 @@ class Outbox:
         self.limit = limit
         self.policy = policy
         self.dropped = 0
+        # The same list for life: the hub appends to it without looking at the outbox.
         self.pending: list[bytes] = []
-        # The hub's inner loop calls this once per delivery. The list stays the same object for
-        # life, so the bound method does too.
-        self.append = self.pending.append
         self._waiter: asyncio.Future[None] | None = None
         self._ended: Ended | None = None
 

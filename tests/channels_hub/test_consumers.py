@@ -2,12 +2,14 @@ import asyncio
 import json
 
 import pytest
-from channels.testing import WebsocketCommunicator
+from channels.testing import HttpCommunicator, WebsocketCommunicator
 
 from channels_hub import CLOSE, Hub
 from channels_hub.consumers import HubTopicsConsumer, RequestError, parse, parse_topics
+from channels_hub.http import PollConsumer
 from channels_hub.publisher import Publisher
 from channels_hub.records import decode
+from channels_hub.threadless import Threadless
 
 
 @pytest.fixture
@@ -57,6 +59,24 @@ async def test_subscription_is_acknowledged_and_then_live(connect, publisher):
     for topic in "abc":
         await publisher.publish(topic, topic.encode())
     assert [record.body for record in await receive(socket, 2)] == [b"a", b"b"]
+
+
+async def test_socket_and_poll_never_wait_for_a_thread(connect, publisher, monkeypatch):
+    async def refuse(*_):
+        raise AssertionError("a trip to a thread")
+
+    monkeypatch.setattr("channels.consumer.aclose_old_connections", refuse)
+    socket = await connect()
+    await ask(socket, subscribe=["a"])
+    await publisher.publish("a", b"x")
+    await receive(socket, 1)
+    poll = HttpCommunicator(PollConsumer.as_asgi(), "GET", "/poll/?topic=a")
+    assert (await poll.get_response())["status"] == 200
+
+
+async def test_message_that_a_consumer_has_no_handler_for_is_named():
+    with pytest.raises(ValueError, match=r"no handler for a message of type 'no\.such'"):
+        await Threadless().dispatch({"type": "no.such"})
 
 
 async def test_topic_unsubscribed_comes_no_more(connect, publisher):

@@ -44,6 +44,20 @@ async def test_subscription_is_live_when_subscribe_returns(hub, publisher, take)
         await hub.unsubscribe(outbox, {topic})
 
 
+async def test_who_comes_or_goes_between_two_messages_is_known_at_the_next(hub, publisher, take):
+    first, second = Outbox(), Outbox()
+    await hub.subscribe(first, ["a"])
+    await publisher.publish("a", b"1")
+    assert len(await take(first, 1)) == 1
+    await hub.subscribe(second, ["a"])
+    await publisher.publish("a", b"2")
+    assert len(await take(first, 1)) == len(await take(second, 1)) == 1
+    await hub.unsubscribe(first, ["a"])
+    await publisher.publish("a", b"3")
+    assert len(await take(second, 1)) == 1
+    assert await take(first, 0) == []
+
+
 async def test_hub_leaves_a_topic_with_its_last_client(hub, layer):
     one, two = Outbox(), Outbox()
     await hub.subscribe(one, {"a"})

@@ -38,7 +38,7 @@ def test_echo_counts_every_message_and_times_the_phases(serve, tmp_path):
         "echo", "-p", serve("echo_server.py", "none", 1), *arguments, "--into", tmp_path / "out"
     )
     assert ended.exit_code == 0, ended.output
-    (one,) = read(tmp_path / "out" / "raw")
+    *_, one = read(tmp_path / "out" / "raw")  # a busy machine has it measured again
     assert one.outcome.ok == one.outcome.batches * 150
     assert one.outcome.phases_s.keys() == {"opening", "sending", "closing", "whole"}
     assert (one.outcome.failed, one.outcome.socket_errors) == (0, {})
@@ -50,7 +50,7 @@ def test_echo_explains_what_was_corrupt(serve, tmp_path):
         *("echo", "-p", port, "-n", 3, "-c", 5, "--seconds", 1, "--rounds", 1),
         *("--into", tmp_path / "out"),
     )
-    (one,) = read(tmp_path / "out" / "raw")
+    *_, one = read(tmp_path / "out" / "raw")  # a busy machine has it measured again
     assert one.outcome.errors == {"corrupt": one.outcome.batches * 5}
     assert "a message came back changed" in (tmp_path / "out" / "README.md").read_text()
     assert ended.exit_code == 0, "an error is a result"
@@ -83,5 +83,5 @@ def test_page_that_does_not_exist_is_a_failure_with_its_reason(serve, tmp_path):
     arguments = ("--tool", "locust", "-p", port, "-n", 10, "-c", 1, "--rounds", 1)
     ended = bench("http", *arguments, "--into", tmp_path / "out")
     assert ended.exit_code == 1
-    (one,) = read(tmp_path / "out" / "raw")
+    *_, one = read(tmp_path / "out" / "raw")  # a busy machine has it measured again
     assert "answers 404" in one.failure
