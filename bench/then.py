@@ -55,7 +55,7 @@ def _published(summary: Summary, setup: Setup, stack: str) -> Iterator[str]:
     rate = cell.median("rps") if cell else None
     if rate is not None:
         yield (
-            f"{setup.variant}: published were {then} requests per 5 s; {OF_2016[stack]}, answers "
+            f"{setup.variant}: published were {then} requests per 5 s; {OF_2016[stack]}: "
             f"{number(rate * SERIES_BUCKET_S)}."
         )
 

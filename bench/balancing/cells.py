@@ -106,9 +106,15 @@ def _swarm(server: str, layer: str = "none", replicas: int = 4) -> str:
     return Variant(server, layer, processes=replicas, proxy="swarm").name
 
 
+def _again(first: Column) -> Column:
+    """The first column once more: what the two differ by, the machine makes of nothing."""
+    return Column(f"{first.name} (again)", first.variant, None)
+
+
 YARDSTICK = "yardstick"  # has a line of its own in the study, and no column
+ONE_WORKER = Column("one worker", Variant("gunicorn").name, "one_worker")
 HTTP_COLUMNS = (
-    Column("one worker", Variant("gunicorn").name, "one_worker"),
+    ONE_WORKER,
     Column("apache", _fronted("gunicorn", "apache"), "apache"),
     Column("nginx", _fronted("gunicorn", "nginx"), "nginx"),
     Column("haproxy", _fronted("gunicorn", "haproxy"), "haproxy"),
@@ -116,11 +122,14 @@ HTTP_COLUMNS = (
     # The study tried it, and published that it hardly answered.
     Column("swarm x8", _swarm("gunicorn", replicas=8), None),
     Column("gunicorn x8", Variant("gunicorn", processes=8).name, YARDSTICK),
+    _again(ONE_WORKER),
 )
+DAPHNE_ONLY = Column("daphne only", Variant("daphne", "ipc").name, "daphne")
 ECHO_COLUMNS = (
-    Column("daphne only", Variant("daphne", "ipc").name, "daphne"),
+    DAPHNE_ONLY,
     Column("nginx", _fronted("daphne", "nginx", "ipc"), "nginx"),
     Column("haproxy", _fronted("daphne", "haproxy", "ipc"), "haproxy"),
     # Containers have no directory in common, so that the layer is Redis; an echo does not cross it.
     Column("swarm", _swarm("daphne", "redis"), "swarm"),
+    _again(DAPHNE_ONLY),
 )

@@ -138,7 +138,8 @@ class Readings:
         ratios = {number: above[number] / below[number] for number in above if below.get(number)}
         if not ratios:
             return None
-        enough = len(ratios) >= INTERVAL_ROUNDS and min(ratios.values()) > 0
+        rounds = max(one.round for one in self.all)  # of which some may not count
+        enough = rounds >= INTERVAL_ROUNDS and min(ratios.values()) > 0
         return Ratio(spread(ratios), ratio_interval(list(ratios.values())) if enough else None)
 
     def errors(self, cell: str, tool: str, column: str) -> Counter[str] | None:

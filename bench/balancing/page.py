@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from bench.balancing import published
 from bench.balancing.cells import ECHO_STUDY, Column, EchoCell, HttpCell
+from bench.balancing.conclusions import conclusions
 from bench.balancing.figures import FIGURES, Ratio, Readings
 from bench.balancing.reading import Study
 from bench.balancing.remarks import ranged, remarks, rounding
@@ -43,6 +44,7 @@ def readme(study: Study, readings: Readings, drawings: Sequence[Drawing] = ()) -
     lines = [
         *_heading(study),
         *_missing(study),
+        *conclusions(study, readings),
         *(line for cell in study.cells for line in section(study, readings, cell)),
         *_resources(study, readings),
         *_errors(study, readings),

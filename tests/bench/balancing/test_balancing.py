@@ -123,6 +123,7 @@ def test_column_that_cannot_run_here_is_left_out_with_the_reason(monkeypatch):
         "nginx",
         "haproxy",
         "gunicorn x8",
+        "one worker (again)",
     ]
     assert absent["swarm"] == "there is no Docker engine: apt-get install docker.io"
     assert absent.keys() == {"swarm", "swarm x8"}
@@ -262,6 +263,45 @@ def test_page_has_ratios_published_figures_errors_and_cores(reading, study):
     assert "- `reset`: the connection was cut off" in page
     assert "- swarm: there is no engine" in page
     assert "others were at work" in page
+
+
+AGAIN = HTTP_COLUMNS[-1]
+
+
+def rounds_of(reading, column, rate, tool="locust"):
+    """Return ten rounds of ``column`` that answer about ``rate`` requests."""
+    return [
+        replace(reading(tool, column=column.name, ok=rate + number), round=number)
+        for number in range(1, 11)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("again", "nginx"),
+    [
+        (1_000, "| nginx | 1 more, 0 less, 0 not told apart: 1.20 to 1.20 |"),
+        (1_300, "| nginx | 0 more, 0 less, 1 not told apart: 1.20 to 1.20 |"),
+    ],
+)
+def test_front_is_held_to_the_first_column_and_to_what_that_differs_by_from_itself(
+    reading, study, again, nginx
+):
+    study = replace(study, rounds=10, columns=(ONE, NGINX, AGAIN))
+    readings = Readings(
+        (
+            *rounds_of(reading, ONE, 1_000),
+            *rounds_of(reading, NGINX, 1_200),
+            *rounds_of(reading, AGAIN, again),
+        )
+    )
+    page = readme(study, readings)
+    assert nginx in page
+    assert f"to a factor of {'1.30' if again > 1_000 else '1.000'} per server-CPU-second" in page
+
+
+def test_few_rounds_conclude_nothing(reading, study):
+    readings = Readings((reading(), reading(column=NGINX.name, ok=900)))
+    assert "What to conclude" not in readme(study, readings)
 
 
 def test_page_without_readings_claims_nothing(study):
