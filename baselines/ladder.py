@@ -2,9 +2,7 @@
 
 ``stock``          what ``get_asgi_application()`` gives
 ``shared_thread``  the same, without a thread made for each request: one for all
-``wsgi_to_asgi``   asgiref's adapter around Django's WSGI application. By itself it fails requests
-                   when they overlap (asgiref 3.13: "CurrentThreadExecutor already quit or is
-                   broken"), so each has a thread of its own, as Django's handler does it
+``wsgi_to_asgi``   asgiref's adapter around Django's WSGI application, made safe: ``own_context.py``
 ``one_hop``        one trip to a thread for each request; ``one_hop_1``: to a single thread
 ``in_loop``        no trip at all: blocks the event loop, so it is a lower bound and no advice
 """
@@ -12,8 +10,6 @@
 import os
 
 import django
-from asgiref.sync import ThreadSensitiveContext
-from asgiref.wsgi import WsgiToAsgi
 from channels.routing import ProtocolTypeRouter, URLRouter
 from django.core.asgi import get_asgi_application
 from django.core.handlers.asgi import ASGIHandler
@@ -22,7 +18,8 @@ from django.urls import re_path
 
 django.setup()
 
-from testproject.lifespan import lifespan  # noqa: E402 - Django must be set up
+from baselines.own_context import OwnContext  # noqa: E402 - Django must be set up
+from testproject.lifespan import lifespan  # noqa: E402
 from testproject.one_hop import OneHopHandler  # noqa: E402
 from testproject.routing import http_routes  # noqa: E402
 
@@ -30,12 +27,6 @@ from testproject.routing import http_routes  # noqa: E402
 class SharedThread(ASGIHandler):
     async def __call__(self, scope, receive, send):
         await self.handle(scope, receive, send)
-
-
-class OwnThread(WsgiToAsgi):
-    async def __call__(self, scope, receive, send):
-        async with ThreadSensitiveContext():
-            await super().__call__(scope, receive, send)
 
 
 class InLoop(OneHopHandler):
@@ -46,7 +37,7 @@ class InLoop(OneHopHandler):
 HANDLERS = {
     "stock": get_asgi_application,
     "shared_thread": SharedThread,
-    "wsgi_to_asgi": lambda: OwnThread(get_wsgi_application()),
+    "wsgi_to_asgi": lambda: OwnContext(get_wsgi_application()),
     "one_hop": OneHopHandler,
     "one_hop_1": lambda: OneHopHandler(threads=1),
     "in_loop": InLoop,
