@@ -37,9 +37,11 @@ def latency_then_and_now(summary: Summary) -> Drawing | None:
     now = list(_latency_now(summary))
     if not now:
         return None
-    rows = [*_latency_then(), *now]
-    highest = max(float(str(row["drawn_ms"])) for row in rows)
-    cut = any(row["drawn_ms"] != row["latency_ms"] for row in rows)
+    then = _latency_then()
+    cut_ms = _CUT_AT * max(_ms(row) for row in then)
+    rows = [_cut_off(row, cut_ms) for row in (*then, *now)]
+    highest = min(cut_ms, max(map(_ms, rows)))
+    cut = " Bars with ↑ are cut off: their figures say how long they are."
     series = [one for one in _SERIES if any(row["series"] == one for row in rows)]
     panels = []
     for setup in SETUPS_2016:
@@ -51,8 +53,7 @@ def latency_then_and_now(summary: Summary) -> Drawing | None:
         f"Grey: {STUDY_2016} (no bars were published for IPC).{_old_note(summary)} Full colour: "
         "today, GET /. Pale: today, relayed through the channel layer, as every request was in "
         f"2016. The machines of 2016 and of today differ.{_saturated_note(summary)}"
-        + " Bars with ↑ are cut off: their figures say how long they are."
-        * cut,
+        f"{cut if any(_ms(row) > cut_ms for row in rows) else ''}",
         stacked(panels),
         reserve_px=40,
     )
@@ -135,18 +136,26 @@ def _latency_now(summary: Summary) -> Iterator[dict[str, object]]:
 def _bar(
     variant: str, percentile: int, series: str, latency_ms: float, colour: str, opacity: float
 ) -> dict[str, object]:
-    drawn_ms = min(latency_ms, _CUT_AT * max(bar.latency_ms for bar in latency_2016()))
-    label = f"{latency_ms:,.0f}" if latency_ms >= 10 else f"{latency_ms:.2g}"
     return {
         "variant": variant,
         "percentile": f"{percentile} %",
         "series": series,
         "latency_ms": latency_ms,
-        "drawn_ms": drawn_ms,
-        "label": label + " ↑" * (drawn_ms < latency_ms),
         "colour": colour,
         "opacity": opacity,
     }
+
+
+def _cut_off(row: dict[str, object], cut_ms: float) -> dict[str, object]:
+    """Return a bar with how long it is drawn, and what is written over it."""
+    latency_ms = _ms(row)
+    label = f"{latency_ms:,.0f}" if latency_ms >= 10 else f"{latency_ms:.2g}"
+    mark = " ↑" if latency_ms > cut_ms else ""
+    return {**row, "drawn_ms": min(latency_ms, cut_ms), "label": f"{label}{mark}"}
+
+
+def _ms(row: dict[str, object]) -> float:
+    return float(str(row["latency_ms"]))
 
 
 def throughput_then_and_now(summary: Summary) -> Drawing | None:

@@ -33,6 +33,11 @@ class Interval:
     def contains(self, value: float) -> bool:
         return self.low <= value <= self.high
 
+    @property
+    def reach(self) -> float:
+        """By what factor the end of a ratio's interval that is further from 1 is away from it."""
+        return max(self.high, 1 / self.low)
+
     def beyond(self, factor: float) -> bool:
         """Whether all of a ratio's interval is more than ``factor`` times away from 1."""
         return self.low > factor or self.high < 1 / factor

@@ -17,6 +17,12 @@ def draw(drawings: Iterable[Drawing], folder: Path) -> None:
         (folder / f"{drawing.name}-dark.svg").write_text(svg(drawing, DARK))
 
 
+def write_page(page: str, drawings: Iterable[Drawing], folder: Path) -> None:
+    """Write the ``page`` of a study into ``folder``, with its pictures beside it."""
+    draw(drawings, folder)
+    (folder / "README.md").write_text(page)
+
+
 def shown(drawing: Drawing, prefix: str = "") -> str:
     """Return the Markdown that shows ``drawing``; ``prefix`` leads from the page to its folder."""
     path = f"{prefix}{drawing.name}"

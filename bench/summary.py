@@ -139,7 +139,7 @@ class Summary:
         if above is None or below is None:
             return None
         found = _ratio(above, below, FIGURES[figure], self.campaign.kind)
-        return found and replace(found, resolution=self.resolution(found.test, figure))
+        return found and _resolved(found, self.reach)
 
     def resolution(self, test: str, figure: str) -> float:
         """Return the factor up to which a ratio of ``figure`` tells nothing in ``test``."""
@@ -236,7 +236,7 @@ def _ratio(cell: Cell, base: Cell, figure: Figure, kind: str) -> Ratio | None:
 def _reach(of_the_twin: Sequence[Ratio]) -> Reach:
     """Return how far from 1 the A/A pair's interval reaches, by test and figure."""
     return {
-        (ratio.test, ratio.figure.name): max(ratio.interval.high, 1 / ratio.interval.low)
+        (ratio.test, ratio.figure.name): ratio.interval.reach
         for ratio in of_the_twin
         if ratio.interval is not None
     }

@@ -90,7 +90,7 @@ class Hub:
         self.received = self.delivered = self.dropped = self.abandoned = self.ignored = 0
         self._clients: dict[str, set[Outbox]] = {}
         # topic -> what its clients are still to be sent, to append to: made anew when the next
-        # message comes after a change. A walk over these is twice as fast as one over the set.
+        # message comes after a change. Walking the set and its outboxes takes longer.
         self._pending: dict[str, tuple[list[bytes], ...]] = {}
         self._joined: set[str] = set()
         self._joining = asyncio.Lock()

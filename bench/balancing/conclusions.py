@@ -5,11 +5,15 @@ from dataclasses import dataclass
 from statistics import median
 
 from bench.balancing.cells import Column
-from bench.balancing.figures import Ratio, Readings
+from bench.balancing.figures import Readings
 from bench.balancing.reading import Study
-from bench.findings import times
+from bench.findings import MISSING, times
+from bench.intervals import Interval
 
 FIGURES = {"per_cpu_s": "per server-CPU-second", "rps": "per second"}
+
+# By cell and tool.
+Intervals = dict[tuple[str, str], Interval]
 
 
 @dataclass(frozen=True)
@@ -28,9 +32,13 @@ class Held:
 
 def conclusions(study: Study, readings: Readings) -> Iterator[str]:
     """Yield the section of the page; nothing where there are too few rounds for intervals."""
-    first, others = study.columns[0], study.columns[1:]
+    first, *others = study.columns
+    twin = twin_of(study)
+    itself = {figure: intervals(study, readings, twin, figure) for figure in FIGURES}
     found = {
-        (column.name, figure): held(study, readings, column, figure)
+        (column, figure): held(
+            intervals(study, readings, column, figure), {} if column == twin else itself[figure]
+        )
         for column in others
         for figure in FIGURES
     }
@@ -40,30 +48,30 @@ def conclusions(study: Study, readings: Readings) -> Iterator[str]:
     yield (
         f"Each column against {first.name}: in how many pairs of a cell and a tool it does more, "
         "less, or cannot be told apart, and from where to where the ratios go."
-        f"{_rule(study, readings)}\n"
+        f"{_rule(first, itself) if twin else ''}\n"
     )
     yield f"| | {' | '.join(FIGURES.values())} | requests or messages failed |"
     yield f"|---|{'---|' * len(FIGURES)}--:|"
     for column in study.columns:
-        texts = [_text(found.get((column.name, figure))) for figure in FIGURES]
+        texts = [_text(found.get((column, figure))) for figure in FIGURES]
         yield f"| {column.name} | {' | '.join(texts)} | {_failed(study, readings, column)} |"
     yield ""
 
 
-def held(study: Study, readings: Readings, column: Column, figure: str) -> Held | None:
-    """Return how ``column`` compares with the first one; None where no interval tells."""
-    found = dict(_ratios(study, readings, column, figure))
+def held(found: Intervals, itself: Intervals) -> Held | None:
+    """Return how a column compares with the first one, and that with ``itself``.
+
+    None where no interval tells.
+    """
     if not found:
         return None
-    twin = twin_of(study)
-    itself = dict(_ratios(study, readings, twin, figure)) if twin and twin != column else {}
-    more = less = 0
-    for pair, ratio in found.items():
-        assert ratio.interval is not None
-        if ratio.interval.beyond(_reach(itself.get(pair))):
-            more += ratio.interval.low > 1
-            less += ratio.interval.high < 1
-    estimates = [one.interval.estimate for one in found.values() if one.interval]
+    told = [
+        one
+        for pair, one in found.items()
+        if one.beyond(itself[pair].reach if pair in itself else 1.0)
+    ]
+    more, less = sum(one.low > 1 for one in told), sum(one.high < 1 for one in told)
+    estimates = [one.estimate for one in found.values()]
     return Held(more, less, len(found) - more - less, min(estimates), max(estimates))
 
 
@@ -73,38 +81,24 @@ def twin_of(study: Study) -> Column | None:
     return next((one for one in others if one.variant and one.variant == first.variant), None)
 
 
-def _ratios(
-    study: Study, readings: Readings, column: Column, figure: str
-) -> Iterator[tuple[tuple[str, str], Ratio]]:
-    """Yield (cell, tool) and the ratio to the first column, where it has an interval."""
-    for cell in study.cells:
-        for tool in study.tools:
-            names = column.name, study.columns[0].name
-            ratio = readings.ratio(cell.name, tool, names, figure)
-            if ratio is not None and ratio.interval is not None:
-                yield (cell.name, tool), ratio
+def intervals(study: Study, readings: Readings, column: Column | None, figure: str) -> Intervals:
+    """Return the intervals of the ratios of ``column`` to the first one, where there are some."""
+    if column is None:
+        return {}
+    names = column.name, study.columns[0].name
+    pairs = [(cell.name, tool) for cell in study.cells for tool in study.tools]
+    ratios = {pair: readings.ratio(*pair, names, figure) for pair in pairs}
+    return {pair: one.interval for pair, one in ratios.items() if one and one.interval}
 
 
-def _reach(itself: Ratio | None) -> float:
-    """Return by what factor the first column may differ from itself."""
-    if itself is None or itself.interval is None:
-        return 1.0
-    return max(itself.interval.high, 1 / itself.interval.low)
-
-
-def _rule(study: Study, readings: Readings) -> str:
-    twin = twin_of(study)
-    if twin is None:
-        return ""
-    reaches = {
-        label: [_reach(one) for _, one in _ratios(study, readings, twin, figure)]
-        for figure, label in FIGURES.items()
-    }
+def _rule(first: Column, itself: dict[str, Intervals]) -> str:
     typical = " and ".join(
-        f"{times(median(found))} {label}" for label, found in reaches.items() if found
+        f"{times(median(one.reach for one in itself[figure].values()))} {label}"
+        for figure, label in FIGURES.items()
+        if itself[figure]
     )
     return (
-        f" {study.columns[0].name} was measured twice in every round, as if it were two: a ratio "
+        f" {first.name} was measured twice in every round, as if it were two: a ratio "
         "counts only where all of its interval is further from 1 than that of these two in the "
         f"same cell, which at the median of the cells reaches to a factor of {typical}."
     )
@@ -112,7 +106,7 @@ def _rule(study: Study, readings: Readings) -> str:
 
 def _text(found: Held | None) -> str:
     if found is None:
-        return "–"
+        return MISSING
     return (
         f"{found.more} more, {found.less} less, {found.undecided} not told apart: "
         f"{times(found.low)} to {times(found.high)}"

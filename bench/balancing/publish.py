@@ -19,7 +19,7 @@ from bench.balancing.rounds import Plan, Rounds
 from bench.environment import configuration
 from bench.figures import number
 from bench.ledger import LOCAL, new_folder, writing
-from bench.pictures import draw
+from bench.pictures import write_page
 from bench.provenance import Pinning, anonymous
 from bench.variants import resolve
 
@@ -47,7 +47,7 @@ def measure(
     else:
         about = replace(about, finished=datetime.now(UTC).isoformat(timespec="seconds"))
     readings = Readings(tuple(found))
-    _report(about, readings, folder)
+    publish((about, readings), folder)
     for cell in plan.cells:
         console.print(table(plan, about, readings, cell.name, heading(cell).replace("`", "")))
     console.print(f"{folder}/README.md", soft_wrap=True, highlight=False)
@@ -110,16 +110,17 @@ def _about(
     )
 
 
-def rewrite(folder: Path) -> None:
-    """Write the report on what ``folder`` holds again."""
-    _report(read_study(folder), Readings(tuple(read(folder / "raw"))), folder)
+def found_in(folder: Path) -> tuple[Study, Readings]:
+    """Return what ``folder`` holds of a study."""
+    return read_study(folder), Readings(tuple(read(folder / "raw")))
 
 
-def _report(about: Study, readings: Readings, folder: Path) -> None:
-    drawings = charts(about, readings)
+def publish(found: tuple[Study, Readings], folder: Path) -> None:
+    """Write the data of the study, the pictures and the page; its readings are there already."""
+    about, _ = found
+    drawings = charts(*found)
     with writing(folder):
-        draw(drawings, folder)
-        (folder / "README.md").write_text(readme(about, readings, drawings))
+        write_page(readme(*found, drawings), drawings, folder)
         write_study(about, folder)
 
 

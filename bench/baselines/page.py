@@ -6,13 +6,13 @@ from pathlib import Path
 from bench.baselines.chart import charts
 from bench.baselines.claims import bounds, conclusions, twin
 from bench.baselines.ladder import STOCK
-from bench.baselines.results import Cell, Results, counted, figure, ratio, read, write
+from bench.baselines.results import Cell, Results, counted, figure, ratio, write
 from bench.baselines.row import TABLES, Row
 from bench.baselines.rows import ALONE, rows
 from bench.figures import number
-from bench.findings import times
+from bench.findings import MISSING, times
 from bench.gates import GENERATOR_CORES
-from bench.pictures import draw, shown
+from bench.pictures import shown, write_page
 from bench.reference import framework_baseline
 from bench.spreads import Spread
 from bench.theme import Drawing
@@ -20,20 +20,13 @@ from bench.theme import Drawing
 STUDY = "Maximum Throughput, 2012"
 _NAMED = ("python", "Django", "channels", "uvicorn", "daphne", "granian", "gunicorn", "nginx")
 _VERSIONS = (*_NAMED, "uwsgi", "node", "go", "wrk", "ab")
-MISSING = "–"
 
 
 def publish(results: Results, folder: Path) -> None:
     """Write the data, the pictures and the page."""
     write(results, folder)
     drawings = charts(results)
-    draw(drawings, folder)
-    (folder / "README.md").write_text(readme(results, drawings))
-
-
-def rewrite(folder: Path) -> None:
-    """Write the report on what ``folder`` holds again."""
-    publish(read(folder), folder)
+    write_page(readme(results, drawings), drawings, folder)
 
 
 def readme(results: Results, drawings: Sequence[Drawing]) -> str:

@@ -1,7 +1,7 @@
 """``python -m bench report`` and ``compare``: what was found, and what an upgrade changed."""
 
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 import click
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 FOLDER = click.Path(path_type=Path)
 
 
-# The file that makes a folder the results of a study -> the module that writes its report.
+# The file that makes a folder the results of a study -> what reads it, and writes its report.
 STUDIES = {
-    "layers.json": "bench.layers.page",
-    "study.json": "bench.balancing.publish",
-    "faults.json": "bench.faults.page",
-    "fanout.json": "bench.fanout.page",
-    "baselines.json": "bench.baselines.page",
+    "layers.json": ("bench.layers.results:read", "bench.layers.page:publish"),
+    "study.json": ("bench.balancing.publish:found_in", "bench.balancing.publish:publish"),
+    "faults.json": ("bench.faults.page:read", "bench.faults.page:write"),
+    "fanout.json": ("bench.fanout.results:read", "bench.fanout.page:publish"),
+    "baselines.json": ("bench.baselines.results:read", "bench.baselines.page:publish"),
 }
 
 
@@ -27,9 +27,10 @@ STUDIES = {
 @click.argument("folder", type=FOLDER)
 def report(folder: Path) -> None:
     """Write the report on the results in FOLDER again; of a campaign, print the verdict."""
-    for file, module in STUDIES.items():
+    for file, names in STUDIES.items():
         if (folder / file).is_file():
-            import_module(module).rewrite(folder)
+            read, publish = map(resolve_name, names)
+            publish(read(folder), folder)
             click.echo(folder / "README.md")
             return
     from bench.report import publish

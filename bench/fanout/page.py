@@ -1,5 +1,6 @@
 """The README of a fan-out campaign: what follows first, then the tables."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -13,11 +14,11 @@ from bench.fanout.results import (
     STUDY_PER_CORE,
     Results,
     ratio,
-    read,
     spread,
     write,
 )
-from bench.pictures import draw, shown
+from bench.findings import MISSING
+from bench.pictures import shown, write_page
 from bench.reference import websocket_fanout
 from bench.spreads import Ratio, Spread
 from bench.theme import Drawing
@@ -26,20 +27,13 @@ HUB_OVER_GROUP = "hub over group"
 SOCKET_OVER_POLL = "WebSocket over long polling"
 COMPARED = ("compare", "limit")
 MANY = 1_000  # topics a user, as in the study
-MISSING = "–"
 
 
 def publish(results: Results, folder: Path) -> None:
     """Write the data, the pictures and the page."""
     write(results, folder)
     drawings = charts(results)
-    draw(drawings, folder)
-    (folder / "README.md").write_text(readme(results, drawings))
-
-
-def rewrite(folder: Path) -> None:
-    """Write the report on what ``folder`` holds again."""
-    publish(read(folder), folder)
+    write_page(readme(results, drawings), drawings, folder)
 
 
 def readme(results: Results, drawings: Sequence[Drawing]) -> str:
@@ -137,10 +131,7 @@ def _losses(results: Results) -> Iterator[str]:
         told = [one for one in results.outcomes if one.delivery == delivery and not one.failure]
         due = sum(one.expected for one in told)
         if due:
-            lost, twice, late = (
-                sum(one.counts.get(name, 0) for one in told for name in names)
-                for names in (("lost", "missing"), ("duplicated",), ("reordered",))
-            )
+            lost, twice, late = losses(told)
             yield (
                 f"Of {due:,} records that were due to clients of {says}, {lost:,} were lost, "
                 f"{twice:,} came twice and {late:,} out of order."
@@ -238,17 +229,20 @@ def row(outcomes: Sequence[Outcome]) -> str:
         number(spread(outcomes, "bytes_per_s"), 1e-6),
         *(number(spread(outcomes, f"p{percent}_ms")) for percent in (50, 95, 99)),
     )
-    counts = [sum(one.counts.get(name, 0) for one in outcomes) for name in LOSSES]
-    lost = counts[0] + counts[1]
     load = f"{one.users:,} x {one.subscriptions:,} of {one.topics:,}"
     wrong = sorted({gate.name for one in outcomes for gate in one.gates if not gate.ok})
     cells = (one.arm, load, f"{one.message_bytes:,}", *rates)
     valid = f"{sum(one.valid for one in outcomes)}/{len(outcomes)}"
-    losses = (f"{lost:,}", f"{counts[2]:,}", f"{counts[3]:,}", valid, ", ".join(wrong))
-    return f"| {' | '.join((*cells, *losses))} |"
+    lost = (f"{count:,}" for count in losses(outcomes))
+    return f"| {' | '.join((*cells, *lost, valid, ', '.join(wrong)))} |"
 
 
-LOSSES = ("lost", "missing", "duplicated", "reordered")
+def losses(outcomes: Iterable[Outcome]) -> tuple[int, int, int]:
+    """Return how many records were lost, came twice, and came out of order."""
+    total: Counter[str] = Counter()
+    for one in outcomes:
+        total.update(one.counts)
+    return total["lost"] + total["missing"], total["duplicated"], total["reordered"]
 
 
 def idle(cells: Iterable[list[Outcome]]) -> Iterator[str]:

@@ -39,11 +39,6 @@ def read(folder: Path) -> Results:
     return Results(**data | {"outcomes": outcomes})
 
 
-def rewrite(folder: Path) -> None:
-    """Write the report on what ``folder`` holds again."""
-    write(read(folder), folder)
-
-
 def page(results: Results) -> Iterator[str]:
     """Yield the page's lines."""
     machine, versions = results.provenance["machine"], results.provenance["versions"]

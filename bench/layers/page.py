@@ -17,9 +17,9 @@ from bench.layers.measures import (
     Measure,
 )
 from bench.layers.peers import AGAIN, PEERS
-from bench.layers.results import CPU, Results, losses, ratio, read, values, write
+from bench.layers.results import CPU, Results, losses, ratio, values, write
 from bench.layers.ticks import SPIN_S
-from bench.pictures import draw, shown
+from bench.pictures import shown, write_page
 from bench.spreads import INTERVAL_ROUNDS, Ratio, Spread, spread
 from bench.theme import Drawing
 
@@ -30,13 +30,7 @@ def publish(results: Results, folder: Path) -> None:
     """Write the data, the pictures and the page."""
     write(results, folder)
     drawn = drawings(results)
-    draw(drawn, folder)
-    (folder / "README.md").write_text(readme(results, drawn))
-
-
-def rewrite(folder: Path) -> None:
-    """Write the report on what ``folder`` holds again."""
-    publish(read(folder), folder)
+    write_page(readme(results, drawn), drawn, folder)
 
 
 def readme(results: Results, drawn: Sequence[Drawing]) -> str:
