@@ -8,7 +8,7 @@ import altair as alt
 from bench.axes import log_ticks, padded, spread_apart
 from bench.cells import Cell
 from bench.figures import Figure, number, quantity
-from bench.findings import bounds, extent, times, title
+from bench.findings import extent, span, times, title
 from bench.history import latency_then_and_now, throughput_then_and_now
 from bench.summary import Ratio, Summary
 from bench.theme import INVALID, WIDTH, Drawing, Rows, colours, inline, panel, stacked
@@ -56,12 +56,17 @@ def ratios(summary: Summary) -> Drawing | None:
         _ratio_panel(summary, f"{title(test)}: {_better(figure)}", rows, domain, last)
         for (test, figure, rows), last in _marking_last(groups)
     ]
-    span = "range over the rounds" if summary.quick else "95 % interval"
+    bar = "range over the rounds" if summary.quick else "95 % interval (or a range, where said)"
     return Drawing(
         "ratios",
         "How far from the control",
-        f"The ratio to {summary.campaign.control} in the same round; the bar is the {span}. "
-        + ("" if summary.quick else "A bar across 1, the dashed line, tells no difference."),
+        f"The ratio to {summary.campaign.control} in the same round; the bar is the {bar}. "
+        + (
+            ""
+            if summary.quick
+            else "A bar across 1, the dashed line, tells no difference, and neither does one that "
+            "ends no further from it than the control's own."
+        ),
         stacked(panels),
         reserve_px=24,
     )
@@ -119,7 +124,7 @@ def _ratio_row(summary: Summary, ratio: Ratio) -> dict[str, object]:
         "low": low,
         "high": high,
         "one": 1,
-        "label": f"{times(ratio.estimate)} ({bounds(ratio)})",
+        "label": f"{times(ratio.estimate)} ({span(ratio, bounded=not summary.quick)})",
         "colour": colours(summary.campaign)[ratio.arm],
     }
 

@@ -6,8 +6,13 @@ A quick campaign has no intervals, so it says what it saw and concludes nothing.
 from collections.abc import Iterable
 from math import prod
 
+from bench.figures import number
 from bench.findings import bounds, extent, times, title
+from bench.gates import SATURATION
 from bench.summary import Ratio, Summary
+from bench.verdict import faults
+
+LAG_AIM_MS = 0.2  # of the 99th percentile at 300 requests/s
 
 
 def conclusions(summary: Summary) -> dict[str, list[str]]:
@@ -30,7 +35,8 @@ def brackets(summary: Summary) -> str:
     """Return what stands in brackets behind each ratio."""
     if summary.quick:
         return "Medians of the rounds' ratios; in brackets, how far the rounds range."
-    return "In brackets: the 95 % interval."
+    least = min((one.interval.confidence for one in summary.ratios if one.interval), default=0.95)
+    return f"In brackets: the 95 % interval (exact: {100 * least:.1f} % or more)."
 
 
 def _sentences(summary: Summary, test: str, ratios: Iterable[Ratio]) -> list[str]:
@@ -43,6 +49,7 @@ def _sentences(summary: Summary, test: str, ratios: Iterable[Ratio]) -> list[str
         f"{arm} against {base}: "
         + "; ".join(_clause(ratio, summary.quick) for ratio in found)
         + "."
+        + _saturated(summary, test, (arm, base))
         for (arm, base), found in pairs.items()
     ]
 
@@ -59,19 +66,62 @@ def _clause(ratio: Ratio, quick: bool) -> str:
     return f"{label} is {times(ratio.estimate)} times as high ({span})"
 
 
+def _saturated(summary: Summary, test: str, arms: tuple[str, str]) -> str:
+    """Return what takes the meaning from a ratio of latencies: they grow with the run."""
+    cells = [summary.cell(arm, test) for arm in arms] if summary.mode(test) == "open" else []
+    return "".join(
+        f" In {cell.remarks[SATURATION]} of {cell.valid} rounds {cell.arm} hardly carried the "
+        "rate: its latency is of this run's length."
+        for cell in cells
+        if cell and SATURATION in cell.remarks
+    )
+
+
+def punctuality(summary: Summary) -> list[str]:
+    """Return, for each test at a fixed rate, how close to its schedule the driver sent.
+
+    Without that nobody could tell a slow server from a slow driver.
+    """
+    return [
+        _punctuality(test, lags)
+        for test in summary.campaign.tests
+        if summary.mode(test) == "open" and (lags := _lags_ms(summary, test))
+    ]
+
+
+def _lags_ms(summary: Summary, test: str) -> dict[str, float]:
+    """Return the 99th percentile of the schedule lag, by arm."""
+    medians = {cell.arm: cell.median("lag_p99_ms") for cell in summary.cells if cell.test == test}
+    return {arm: lag for arm, lag in medians.items() if lag is not None}
+
+
+def _punctuality(test: str, lags_ms: dict[str, float]) -> str:
+    latest = max(lags_ms, key=lambda arm: lags_ms[arm])
+    missed = [arm for arm, lag in lags_ms.items() if lag >= LAG_AIM_MS]
+    aim = f"missed by {' and '.join(missed)}" if missed else "kept by all"
+    return (
+        f"{title(test)}: 99 % of requests left at most {number(min(lags_ms.values()))} to "
+        f"{number(lags_ms[latest])} ms after the moment they were due, by deployment (the median "
+        f"of its rounds). The aim of {LAG_AIM_MS:g} ms is {aim}."
+    )
+
+
 def caution(summary: Summary) -> str | None:
     """Return what a reader must know before any figure, or None where nothing stands in the way."""
+    if summary.campaign.finished is None:
+        return "The campaign was interrupted: it holds fewer rounds than it set out to."
+    warnings = []
     if summary.alarms:
         worst = "; ".join(_alarm(ratio) for ratio in summary.alarms)
-        return (
+        warnings.append(
             f"The control differs from itself: {worst}. Of {len(summary.twin_ratios)} such "
             f"intervals, chance alone leaves 1 outside of one or more in {_chance(summary):.0%} of "
             "campaigns. If it was not chance, something other than the deployments made a "
             "difference: nothing is called one here that is not further from 1."
         )
-    if summary.campaign.finished is None:
-        return "The campaign was interrupted: it holds fewer rounds than it set out to."
-    return None
+    if wrong := faults(summary):
+        warnings.append(f"This campaign is invalid: {'; '.join(wrong)}.")
+    return " ".join(warnings) or None
 
 
 def _chance(summary: Summary) -> float:

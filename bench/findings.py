@@ -13,6 +13,11 @@ from bench.workloads import WORKLOADS
 
 Tone = Literal["better", "worse", "same", "unknown"]
 MISSING = "–"
+INTERVAL = "95 % interval"
+ALIKE = (
+    "≈ marks a ratio that tells no difference: its interval contains 1, or ends no further from 1 "
+    "than the control's ratio to itself."
+)
 # What it means to have missed an advisory gate.
 _ADVISORY = {
     "capacity": "the server did not use the processor it was given, so this is no capacity",
@@ -54,6 +59,7 @@ class Section:
     figures: tuple[Figure, ...]
     rows: tuple[Row, ...]
     remarks: tuple[str, ...]
+    span: str  # what stands in brackets behind a ratio
 
 
 def sections(summary: Summary) -> tuple[Section, ...]:
@@ -65,10 +71,17 @@ def sections(summary: Summary) -> tuple[Section, ...]:
             summary.verdicts(test),
             _rows(summary, test),
             tuple(_remarks(summary, test)),
+            _span(summary, test),
         )
         for test in summary.campaign.tests
         if any(cell.test == test for cell in summary.cells)
     )
+
+
+def _span(summary: Summary, test: str) -> str:
+    """Return what the brackets hold; the few rounds of a long test have no interval."""
+    bounded = any(one.test == test and one.interval for one in summary.ratios)
+    return INTERVAL if bounded else "range"
 
 
 def _remarks(summary: Summary, test: str) -> Iterator[str]:
@@ -77,6 +90,9 @@ def _remarks(summary: Summary, test: str) -> Iterator[str]:
             for remark, count in cell.remarks.items():
                 meaning = _ADVISORY.get(remark, remark)
                 yield f"{cell.arm}, {count} of {cell.valid} valid rounds: {meaning}"
+            held = cell.spreads.get("held_rps")
+            if held and held.n > 1:
+                yield f"{cell.arm}: the rate held was {number(held.low)} to {number(held.high)}/s"
 
 
 def title(test: str) -> str:
@@ -97,13 +113,15 @@ def title(test: str) -> str:
 
 def _rows(summary: Summary, test: str) -> tuple[Row, ...]:
     figures = summary.verdicts(test)
+    bounded = _span(summary, test) == INTERVAL
     rows = [
-        _row(summary, cell, figures, _role(summary, cell))
+        _row(summary, cell, figures, _role(summary, cell), bounded=bounded)
         for arm in summary.arms
         if (cell := summary.cell(arm, test))
     ]
     if stand_in := summary.stand_in(test):
-        rows.insert(0, _row(summary, stand_in, figures, f"on {WORKLOADS[stand_in.test].path}"))
+        role = f"on {WORKLOADS[stand_in.test].path}"
+        rows.insert(0, _row(summary, stand_in, figures, role, bounded=bounded))
     return tuple(rows)
 
 
@@ -111,7 +129,9 @@ def _role(summary: Summary, cell: Cell) -> str:
     return "control" if cell.arm == summary.campaign.control else ""
 
 
-def _row(summary: Summary, cell: Cell, figures: tuple[Figure, ...], role: str) -> Row:
+def _row(
+    summary: Summary, cell: Cell, figures: tuple[Figure, ...], role: str, *, bounded: bool
+) -> Row:
     return Row(
         arm=cell.arm,
         role=role,
@@ -120,7 +140,8 @@ def _row(summary: Summary, cell: Cell, figures: tuple[Figure, ...], role: str) -
                 cell,
                 figure,
                 summary.ratio(cell.arm, cell.test, figure.name),
-                cell.arm == summary.campaign.control,
+                is_control=cell.arm == summary.campaign.control,
+                bounded=bounded,
             )
             for figure in figures
         ),
@@ -135,12 +156,14 @@ def lost(cell: Cell) -> str:
     return ", ".join(f"{count} {what}" for count, what in parts if count)
 
 
-def _entry(cell: Cell, figure: Figure, ratio: Ratio | None, is_control: bool) -> Entry:
+def _entry(
+    cell: Cell, figure: Figure, ratio: Ratio | None, *, is_control: bool, bounded: bool
+) -> Entry:
     value = number(cell.median(figure.name))
     if ratio is None:
         return Entry(value, "" if is_control else MISSING, "", "unknown")
     means = tone(ratio.interval, figure, ratio.resolution)
-    return Entry(value, times(ratio.estimate), bounds(ratio), means)
+    return Entry(value, times(ratio.estimate), span(ratio, bounded=bounded), means)
 
 
 def tone(found: Interval | None, figure: Figure, resolution: float = 1.0) -> Tone:
@@ -169,6 +192,12 @@ def bounds(ratio: Ratio, joint: str = "–") -> str:
         return "1 round"
     low, high = extent(ratio)
     return f"{times(low)}{joint}{times(high)}"
+
+
+def span(ratio: Ratio, *, bounded: bool) -> str:
+    """Return ``bounds``; a range among intervals, which is what ``bounded`` says, by its name."""
+    few = bounded and ratio.interval is None and ratio.spread.n > 1
+    return f"range of {ratio.spread.n}: {bounds(ratio)}" if few else bounds(ratio)
 
 
 def extent(ratio: Ratio) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from bench import findings, summary
 from bench.conclusions import caution, standing
 from bench.records import read, read_campaign
+from bench.report import inline
 from bench.variants import SERVERS, VARIANTS, Variant
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -87,14 +88,16 @@ def _results(folder: Path, root: Path) -> Iterator[str]:
     summed = summary.summarize(campaign, read(folder / "raw"))
     where = folder.relative_to(root)
     if warning := caution(summed):
-        yield f"> **{warning}**"
+        yield f"> **{inline(warning)}**"
         yield ""
     yield f"{standing(summed)} [All of it]({where}/README.md), with the raw data."
     for section in findings.sections(summed):
         yield ""
         yield f"**{section.title}**"
         yield ""
-        headings = [f"{figure.heading} | to the control" for figure in section.figures]
+        headings = [
+            f"{figure.heading} | to the control ({section.span})" for figure in section.figures
+        ]
         yield f"| | {' | '.join(headings)} | rounds |"
         yield "|---|" + "---:|---|" * len(section.figures) + "---|"
         for row in section.rows:
@@ -103,6 +106,9 @@ def _results(folder: Path, root: Path) -> Iterator[str]:
         if section.remarks:
             yield ""
             yield from (f"- {remark}" for remark in section.remarks)
+    if not summed.quick:
+        yield ""
+        yield findings.ALIKE
     for chart in CHARTS:
         if (folder / "charts" / f"{chart}.svg").is_file():
             yield ""

@@ -12,9 +12,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from bench import reference, then
 from bench.cells import Cell
 from bench.charts import charts
-from bench.conclusions import brackets, caution, conclusions, standing, twin
+from bench.conclusions import brackets, caution, conclusions, punctuality, standing, twin
 from bench.figures import FIGURES, quantity
-from bench.findings import MISSING, lost, sections, title
+from bench.findings import ALIKE, MISSING, lost, sections, title
 from bench.history import OF_2016, PERCENTILES_2016
 from bench.pictures import draw, shown
 from bench.records import Campaign
@@ -75,7 +75,7 @@ class ThenAndNow:
     setup: str
     percentile: str
     then: str
-    here: str  # the software of 2016 on this machine
+    here: tuple[str, ...]  # the software of 2016 on this machine, each set of versions that ran
     now: str
     relayed: str
 
@@ -124,6 +124,8 @@ def _content(summary: Summary, drawings: tuple[Drawing, ...]) -> dict[str, Any]:
         "caution": caution(summary),
         "twin": twin(summary),
         "conclusions": conclusions(summary),
+        "alike": ALIKE,
+        "punctuality": punctuality(summary),
         "brackets": brackets(summary),
         "facts": tuple(_facts(summary)),
         "font": FONT,
@@ -132,6 +134,7 @@ def _content(summary: Summary, drawings: tuple[Drawing, ...]) -> dict[str, Any]:
         "environment": tuple(flat(summary.campaign.provenance)),
         "colours": colours(summary.campaign),
         "reference": reference,
+        "old": tuple(OF_2016[stack] for stack in _old(summary)),
         "then_and_now": tuple(_then_and_now(summary)),
         "side_by_side": then.sentences(summary),
         "throughput_2016": reference.throughput_2016(),
@@ -182,16 +185,19 @@ def _then_and_now(summary: Summary) -> Iterator[ThenAndNow]:
                 setup.published_as,
                 f"{percentile} %",
                 quantity(published.get((setup.variant, percentile)), "ms"),
-                _here(summary, setup.variant, figure),
+                tuple(
+                    _today(summary.cell(f"{stack}-{setup.variant}", "latency"), figure)
+                    for stack in _old(summary)
+                ),
                 _today(summary.cell(setup.variant, "latency"), figure),
                 _today(summary.cell(setup.variant, "relay_latency"), figure),
             )
 
 
-def _here(summary: Summary, variant: str, figure: str) -> str:
-    """Return what the software of 2016 does here: its own versions, else their last releases."""
-    cells = (summary.cell(f"{stack}-{variant}", "latency") for stack in OF_2016)
-    return next((_today(cell, figure) for cell in cells if cell and cell.valid), MISSING)
+def _old(summary: Summary) -> list[str]:
+    """Return the sets of 2016's software that took part."""
+    stacks = {arm.partition("-")[0] for arm in summary.campaign.arms}
+    return [stack for stack in OF_2016 if stack in stacks]
 
 
 def _today(cell: Cell | None, figure: str) -> str:

@@ -50,3 +50,13 @@ def ratio_over(ratios: Sequence[float], *, enough: bool) -> Ratio | None:
     # A ratio of 0 has no logarithm, and so no interval.
     usable = enough and min(ratios) > 0
     return Ratio(found, ratio_interval(ratios) if usable else None)
+
+
+def times(found: Ratio | None) -> str:
+    """Return a ratio's median, range and interval, for a table; nothing for one not taken."""
+    if found is None:
+        return ""
+    text = f"{found.spread.median:.3g}x ({found.spread.low:.3g} to {found.spread.high:.3g})"
+    if found.interval is None:
+        return text
+    return f"{text}, 95 % [{found.interval.low:.3g}, {found.interval.high:.3g}]"

@@ -27,13 +27,13 @@ def verdict_table(summary: Summary) -> Table:
     for justify in ("left", "left", "right", "left", "left"):
         table.add_column(justify=justify, no_wrap=True)
     for section in sections(summary):
-        _add(table, section, "range" if summary.quick else "interval")
+        _add(table, section)
     return table
 
 
-def _add(table: Table, section: Section, spread: str) -> None:
+def _add(table: Table, section: Section) -> None:
     table.add_row()
-    dim = (Text(text, style="dim") for text in ("", "", f"ratio ({spread})", "rounds"))
+    dim = (Text(text, style="dim") for text in ("", "", f"ratio ({section.span})", "rounds"))
     table.add_row(Text(section.title, style="bold"), *dim)
     for row in section.rows:
         for texts in _lines(row, section):

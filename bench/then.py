@@ -99,10 +99,11 @@ def _hung(summary: Summary, arm: str, today: str) -> Iterator[str]:
         cell = summary.cell(name, "minute")
         if cell is None or cell.median("hung") is None or not cell.series:
             continue
-        first, last = cell.series[0].ok, cell.series[-1].ok
+        replies = [bucket.ok for bucket in cell.series]
         over = "" if today == "gunicorn" else ", over the channel layer"
         yield (
-            f"{name}{over}, for a minute: {number(first)} replies in the first "
-            f"5 s and {number(last)} in the last; {cell.median('hung'):.0f} of "
+            f"{name}{over}, for a minute: {number(replies[0])} replies in the first 5 s and "
+            f"{number(replies[-1])} in the last, {number(min(replies))} to {number(max(replies))} "
+            f"in any (medians of the rounds); {cell.median('hung'):.0f} of "
             f"{WORKLOADS['minute'].concurrency} clients had no reply when it was over."
         )

@@ -1,11 +1,9 @@
 """Whether a campaign may be believed: what is wrong with it, in sentences, or nothing."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from bench.intervals import ratio_interval
-from bench.plan import Plan
-from bench.records import Sample
 from bench.summary import Ratio, Summary
 
 # What the A/A pair differs by is no reason to discard a campaign: nothing in its report is called a
@@ -20,29 +18,25 @@ MISSING_SHARE = 0.1
 QUICK_TWIN_SHARE = 0.4
 
 
-def faults(plan: Plan, rounds: int, summary: Summary, samples: Sequence[Sample]) -> list[str]:
-    """Return why the campaign is invalid, empty where it is not.
+def faults(summary: Summary) -> list[str]:
+    """Return why a campaign that came to its end is invalid, empty where it is not.
 
-    It is valid if every test of every arm has a valid sample in each of ``rounds`` that it was
-    planned for, one in ten excepted, and the two arms of the A/A pair agree.
+    It is valid if every test of every arm has a valid sample in each round that it was planned
+    for, one in ten excepted, and the two arms of the A/A pair agree.
     """
-    return [*_gaps(plan, rounds, samples), *_twins_apart(summary)]
+    return [*_gaps(summary), *_twins_apart(summary)]
 
 
-def _gaps(plan: Plan, rounds: int, samples: Sequence[Sample]) -> Iterator[str]:
+def _gaps(summary: Summary) -> Iterator[str]:
     """Yield a sentence for the tests of an arm that lack the same rounds for the same reason."""
-    attempts: dict[tuple[str, str], list[Sample]] = defaultdict(list)
-    for sample in samples:
-        attempts[sample.arm, sample.test].append(sample)
     alike: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for arm, test in plan.cells():
-        tried = attempts[arm.name, test.test]
-        valid = {sample.round for sample in tried if sample.valid}
-        asked_for = range(1, min(rounds, plan.rounds_of(test)) + 1)
-        missing = [round_ for round_ in asked_for if round_ not in valid]
+    for cell in summary.cells:
+        asked_for = range(1, summary.campaign.rounds_of(cell.test) + 1)
+        valid = {number for spread in cell.spreads.values() for number in spread.rounds}
+        missing = [number for number in asked_for if number not in valid]
         if len(missing) > MISSING_SHARE * len(asked_for):
-            why = _reasons(sample for sample in tried if sample.round in missing)
-            alike[arm.name, f"no valid sample in {_rounds(missing)}: {why}"].append(test.test)
+            why = _reasons(summary, cell.arm, cell.test, missing)
+            alike[cell.arm, f"no valid sample in {_rounds(missing)}: {why}"].append(cell.test)
     for (name, what), tests in alike.items():
         yield f"{name}, {' and '.join(tests)}: {what}"
 
@@ -52,15 +46,16 @@ def _rounds(numbers: Sequence[int]) -> str:
     return f"{word} {', '.join(map(str, numbers))}"
 
 
-def _reasons(samples: Iterable[Sample]) -> str:
-    """Return what kept ``samples`` from counting, each gate once, the most frequent first."""
+def _reasons(summary: Summary, arm: str, test: str, missing: Sequence[int]) -> str:
+    """Return what kept samples from counting, each gate once, the most frequent first."""
     reasons: dict[str, list[str]] = defaultdict(list)
-    for sample in samples:
-        if sample.failure is not None:
-            reasons[sample.failure].append(sample.failure)
-        for gate in sample.gates:
-            if not (gate.ok or gate.advisory):
-                reasons[gate.name].append(f"{gate.name} ({gate.reason})")
+    for failure in summary.failures:
+        if (failure.arm, failure.test) == (arm, test) and failure.round in missing:
+            reasons[failure.reason].append(failure.reason)
+    for discard in summary.discards:
+        if (discard.arm, discard.test) == (arm, test) and discard.round in missing:
+            for gate, reason in discard.reasons.items():
+                reasons[gate].append(f"{gate} ({reason})")
     ordered = sorted(reasons.values(), key=len, reverse=True)
     return "; ".join(texts[-1] for texts in ordered) or "not measured"
 

@@ -58,6 +58,16 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         stop(process)
 
 
+@pytest.fixture(scope="session")
+def chromium() -> dict[str, object]:
+    """How Playwright launches the system's Chromium; where there is none the test is skipped."""
+    path = shutil.which("chromium")
+    if path is None:
+        pytest.skip("Chromium is missing: apt-get install chromium")
+    # Its own sandbox cannot start as root.
+    return {"executable_path": path, "args": ["--no-sandbox"] if os.geteuid() == 0 else []}
+
+
 def answers(socket_path: Path) -> bool:
     """Whether the Redis behind the socket says PONG."""
     if not socket_path.exists():

@@ -142,6 +142,49 @@ FRAMEWORKS = (
     ),
     Claim("flask", "django", "rps", "Flask answers {} times as many as Django"),
 )
+_SERVERS = {"daphne": "Daphne", "granian": "granian", "gunicorn_asgi": "gunicorn's ASGI worker"}
+SERVERS = tuple(
+    claim
+    for server, label in _SERVERS.items()
+    for claim in (
+        Claim(
+            f"{server}-{BARE}",
+            BARE,
+            "cpu_us",
+            f"A bare callable on {label} takes {{}} times the CPU of one on uvicorn",
+        ),
+        Claim(
+            f"{server}-{STOCK}",
+            STOCK,
+            "cpu_us",
+            f"Stock Django on {label} takes {{}} times the CPU of stock Django on uvicorn",
+        ),
+        Claim(
+            f"{server}-{ONE_HOP}",
+            f"{server}-{STOCK}",
+            "cpu_us",
+            f"On {label}, Django entered once takes {{}} times the CPU of stock Django",
+            "It pays on this server too.",
+        ),
+    )
+)
+WORK = tuple(
+    Claim(
+        f"work-{name}",
+        "work-hello",
+        "rps",
+        f"A view that {does} answers {{}} times as many requests as one that says hello",
+    )
+    for name, does in {
+        "render_name": "renders a template with a name",
+        "render_table": "renders a table of 6 x 4",
+        "lookup": "looks 50,000 numbers up in a set",
+    }.items()
+)
+CONCURRENCY = (
+    Claim(ALONE, "nginx-1", "rps", "nginx alone answers {} times as many to 64 clients as to one"),
+    Claim("nginx-128", ALONE, "rps", "To 128 clients it answers {} times as many as to 64"),
+)
 
 
 def conclusions(results: Results) -> dict[str, list[str]]:
@@ -150,6 +193,9 @@ def conclusions(results: Results) -> dict[str, list[str]]:
         "Django over ASGI": LADDER,
         "Between nginx and the server": PROXIES,
         "Frameworks": FRAMEWORKS,
+        "Other ASGI servers": SERVERS,
+        "Doing work": WORK,
+        "Concurrency": CONCURRENCY,
     }
     found = {head: list(_sentences(results, claims)) for head, claims in groups.items()}
     return {head: sentences for head, sentences in found.items() if sentences}
@@ -164,7 +210,7 @@ def twin(results: Results) -> str | None:
     said = (
         "Stock Django on uvicorn was measured twice in every round, as if it were two deployments: "
         f"{times(cpu.estimate)} times the CPU ({bounds(cpu)}) and {times(rate.estimate)} times the "
-        f"rate ({bounds(rate)}). Differences as small as that mean nothing here."
+        f"rate ({bounds(rate)}). What ends no further from 1 is called no difference here."
     )
     if any(one.interval and not one.interval.contains(1.0) for one in (cpu, rate)):
         return f"**It differs from itself.** {said}"
@@ -175,16 +221,25 @@ def _sentences(results: Results, claims: tuple[Claim, ...]) -> Iterator[str]:
     for claim in claims:
         measured = ratio(results, claim.row, claim.base, claim.figure)
         if measured is not None:
-            yield sentence(claim, measured)
+            yield sentence(claim, measured, _reach(results, claim.figure))
 
 
-def sentence(claim: Claim, measured: Ratio) -> str:
-    """Return the claim with its figure, and what follows where the interval allows it."""
+def _reach(results: Results, figure: str) -> float:
+    """Return by what factor the A/A pair's interval for ``figure`` reaches away from 1."""
+    found = ratio(results, TWIN, STOCK, figure)
+    return found.interval.reach if found and found.interval else 1.0
+
+
+def sentence(claim: Claim, measured: Ratio, reach: float = 1.0) -> str:
+    """Return the claim with its figure, and what follows where the interval allows it.
+
+    What ends no further from 1 than ``reach`` is no difference.
+    """
     said = f"{claim.text.format(f'**{times(measured.estimate)}**')} ({bounds(measured)})"
     interval = measured.interval
     if interval is None:
         return f"{said}."
-    if interval.contains(1.0):
+    if not interval.beyond(reach):
         return f"{said}: no difference can be told."
     beyond = claim.so_beyond
     follows = interval.high < beyond if beyond < 1 else interval.low > beyond

@@ -6,7 +6,7 @@ from pathlib import Path
 from bench.baselines.chart import charts
 from bench.baselines.claims import bounds, conclusions, twin
 from bench.baselines.ladder import STOCK
-from bench.baselines.results import Cell, Results, counted, figure, ratio, write
+from bench.baselines.results import Cell, Results, counted, figure, ratio, short, write
 from bench.baselines.row import TABLES, Row
 from bench.baselines.rows import ALONE, rows
 from bench.figures import number
@@ -19,6 +19,10 @@ from bench.theme import Drawing
 
 STUDY = "Maximum Throughput, 2012"
 _NAMED = ("python", "Django", "channels", "uvicorn", "daphne", "granian", "gunicorn", "nginx")
+_GENERATORS = {
+    "wrk": "wrk, which keeps its connections ({} s, the figures below unless they say ab)",
+    "ab": "ab, which opens one for each request ({} s)",
+}
 _VERSIONS = (*_NAMED, "uwsgi", "node", "go", "wrk", "ab")
 
 
@@ -57,11 +61,15 @@ def _heading(results: Results) -> Iterator[str]:
     )
     if results.finished is None:
         yield "> **Interrupted**: it holds fewer rounds than it set out to.\n"
+    if bad := short(results):
+        said = "; ".join(f"{row}, {why}" for row, why in bad.items())
+        yield f"> **Too few rounds count for these rows, so do not rely on them**: {said}.\n"
+    by = " and ".join(
+        _GENERATORS[name].format(seconds) for name, seconds in results.seconds.items()
+    )
     yield (
         "Every round starts every deployment once, in shuffled order, checks that it answers with "
-        "the right status, headers and body, warms it up, and measures it: by wrk, which keeps its "
-        f"connections ({results.seconds.get('wrk', MISSING)} s, the figures below), and by ab, "
-        f"which opens one for each request ({results.seconds.get('ab', MISSING)} s). Every server "
+        f"the right status, headers and body, warms it up, and measures it: by {by}. Every server "
         "is one process. CPU is that of everything that serves, nginx included, in microseconds "
         "for each reply. A measurement that fails a gate (failed, hung or wrong replies, dropped "
         "connections, a busy generator, foreign processes, steal) is repeated up to twice, and "

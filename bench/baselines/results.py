@@ -10,6 +10,7 @@ from bench.baselines.generators import Count
 from bench.errors import BadInput
 from bench.records import Gate, Machine, Usage, write_json
 from bench.spreads import Ratio, Spread, ratio_over, spread
+from bench.verdict import MISSING_SHARE
 
 SCHEMA = 1
 FILE = "baselines.json"
@@ -83,6 +84,32 @@ class Results:
     @property
     def quick(self) -> bool:
         return self.kind != "full"
+
+
+def short(results: Results) -> dict[str, str]:
+    """Return each row and generator that lacks more than one round in ten, and why.
+
+    Of a quick campaign: that lacks every one.
+    """
+    allowed = results.rounds - 1 if results.quick else int(MISSING_SHARE * results.rounds)
+    found = {}
+    for row in results.rows:
+        for generator in results.seconds:
+            valid = len(counted(results.cells, row, generator))
+            if results.rounds - valid > allowed:
+                why = _why(results.cells, row, generator)
+                found[f"{row} ({generator})"] = f"{valid} of {results.rounds} rounds: {why}"
+    return found
+
+
+def _why(cells: Iterable[Cell], row: str, generator: str) -> str:
+    """Return why the last attempt that does not count does not."""
+    tried = [one for one in cells if (one.row, one.generator) == (row, generator)]
+    left_out = [one for one in tried if not one.valid]
+    if not left_out:
+        return "not measured"
+    missed = [gate.reason for gate in left_out[-1].gates if not (gate.ok or gate.advisory)]
+    return left_out[-1].failure or "; ".join(missed)
 
 
 def counted(cells: Iterable[Cell], row: str, generator: str = "wrk") -> dict[int, Cell]:

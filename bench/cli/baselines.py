@@ -15,7 +15,7 @@ from bench import provenance
 from bench.baselines import rounds, serving
 from bench.baselines.hops import hops
 from bench.baselines.page import publish
-from bench.baselines.results import Cell, Results, write
+from bench.baselines.results import Cell, Results, short, write
 from bench.baselines.rounds import Plan
 from bench.baselines.row import TABLES
 from bench.cli.run import interruptible, kept_to
@@ -61,7 +61,7 @@ def baselines(
 
     Rebuilds the tables of "Maximum Throughput, 2012" beside its figures, and climbs the ladder from
     a bare ASGI server to Django. --rows and --generator may be given several times. Exits with 1
-    where a row has no valid measurement.
+    where a row has no valid measurement, or lacks more than one round in ten of a full campaign.
     """
     plan = rounds.plan(
         "full" if full else "quick",
@@ -78,9 +78,9 @@ def baselines(
     results = taken(plan, folder, started, console)
     publish(results, folder)
     console.print(f"{folder}/README.md", soft_wrap=True, highlight=False)
-    if bad := gaps(plan, results):
+    if bad := short(results):
         for row, why in bad.items():
-            console.print(f"[red]missing[/] {row}: {why}", soft_wrap=True, highlight=False)
+            console.print(f"[red]too few[/] {row}: {why}", soft_wrap=True, highlight=False)
         raise SystemExit(FAILED)
 
 
@@ -155,24 +155,3 @@ def line(cell: Cell) -> str:
     if cell.rps is None:
         return f"{cell.row} {cell.generator}: failed"
     return f"{cell.row} {cell.generator}: {number(cell.rps)}/s" + " (discarded)" * (not cell.valid)
-
-
-def gaps(plan: Plan, results: Results) -> dict[str, str]:
-    """Return each row and generator without a valid cell, and why."""
-    found = {}
-    for row in plan.rows:
-        for generator in plan.seconds:
-            tried = [
-                one for one in results.cells if (one.row, one.generator) == (row.name, generator)
-            ]
-            if not any(cell.valid for cell in tried):
-                found[f"{row.name} ({generator})"] = reason(tried)
-    return found
-
-
-def reason(cells: list[Cell]) -> str:
-    """Return why the last of ``cells`` does not count."""
-    if not cells:
-        return "not measured"
-    missed = [gate.reason for gate in cells[-1].gates if not (gate.ok or gate.advisory)]
-    return cells[-1].failure or "; ".join(missed)

@@ -22,6 +22,7 @@ from bench.layers.peers import PEERS
 from bench.layers.results import Results, read, write
 from bench.layers.rounds import Plan
 from bench.ledger import LOCAL, new_folder
+from bench.spreads import times
 
 FAILED = 1
 
@@ -191,5 +192,5 @@ def aims_table(found: list[Verdict]) -> Table:
     table = Table("aim", "wanted", "median (range)", "", title="Aims of channels_ipc")
     for verdict in found:
         word = page.WORDS[verdict.reached].strip("*")
-        table.add_row(verdict.aim.title, verdict.aim.text, page.times(verdict.ratio), word)
+        table.add_row(verdict.aim.title, verdict.aim.text, times(verdict.ratio), word)
     return table

@@ -49,8 +49,9 @@ def report(folder: Path) -> None:
 def compare(before: Path, after: Path) -> None:
     """Say what changed from the campaign in BEFORE to the one in AFTER.
 
-    The interval is the 95 % interval of the ratio; where it contains 1, marked by ≈, no difference
-    can be told. It takes four valid rounds on either side.
+    The interval is the 95 % interval of the ratio. Where it contains 1, or ends no further from 1
+    than the control differs by from itself, it tells no difference and is marked by ≈. It takes
+    four valid rounds on either side.
     """
     from bench.compare import compare as compared
     from bench.compare import comparison_table

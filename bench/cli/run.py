@@ -102,7 +102,7 @@ def _run(planned: Plan, into: Path | None, console: Console) -> int:
             ledger.close(campaign.rounds_done)
     except Interrupted:
         return _stopped(ledger, console)
-    return _finished(planned, ledger, console)
+    return _finished(ledger, console)
 
 
 def _announce(planned: Plan, console: Console) -> None:
@@ -122,15 +122,9 @@ def _stopped(ledger: Ledger, console: Console) -> int:
     return INTERRUPTED
 
 
-def _finished(planned: Plan, ledger: Ledger, console: Console) -> int:
-    summary = _show(ledger, console)
-    wrong = faults(planned, ledger.campaign.rounds, summary, ledger.samples)
-    if not wrong:
-        return 0
-    console.print("\n[bold red]This campaign is invalid:[/]")
-    for fault in wrong:
-        console.print(f"- {fault}", markup=False, highlight=False, soft_wrap=True)
-    return INVALID
+def _finished(ledger: Ledger, console: Console) -> int:
+    summary = _show(ledger, console)  # and the faults with it
+    return INVALID if faults(summary) else 0
 
 
 def _show(ledger: Ledger, console: Console) -> Summary:

@@ -1,5 +1,6 @@
 """The clauses about WebSocket: echo, relay, rooms, and who is let in."""
 
+import json
 import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -90,12 +91,24 @@ def echo_one_by_one(base_url: str, variant: Variant) -> Iterator[str]:
 def relayed_echo(base_url: str, variant: Variant) -> Iterator[str]:
     """/ws/relay/ does the same by way of a worker, and names it."""
     if variant.has_worker:
-        with socket(base_url, "/ws/relay/") as client:
+        with socket(base_url, "/ws/relay/?pids") as client:
+            pids = _told_pids(client)
+            yield from worker_breaches("/ws/relay/", pids, server_pids(base_url, variant))
             if variant.server not in _WITHOUT_ACCEPT_HEADERS:
-                names = ("x-worker-pid", "x-server-pid")
-                headers = {name: _header(client, name) for name in names}
-                yield from worker_breaches("/ws/relay/", headers, server_pids(base_url, variant))
+                headers = {name: _header(client, name) for name in pids}
+                if headers != pids:
+                    yield f"/ws/relay/ names {headers} in its headers and {pids} in its message"
             yield from _echoes("/ws/relay/", client)
+
+
+def _told_pids(client: ClientConnection) -> dict[str, str]:
+    """Return the processes that the first message names, as the headers would; blank for none."""
+    names = {"x-server-pid": "server_pid", "x-worker-pid": "worker_pid"}
+    try:
+        told = json.loads(client.recv(timeout=TIMEOUT_S))
+    except (TimeoutError, ValueError):
+        told = {}
+    return {header: str(told.get(name, "")) for header, name in names.items()}
 
 
 def _header(client: ClientConnection, name: str) -> str:

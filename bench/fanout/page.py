@@ -20,7 +20,7 @@ from bench.fanout.results import (
 from bench.findings import MISSING
 from bench.pictures import shown, write_page
 from bench.reference import websocket_fanout
-from bench.spreads import Ratio, Spread
+from bench.spreads import Ratio, Spread, times
 from bench.theme import Drawing
 
 HUB_OVER_GROUP = "hub over group"
@@ -310,13 +310,6 @@ def ranged(found: Spread | None) -> str:
 
 def number(found: Spread | None, scale: float = 1.0) -> str:
     return "missing" if found is None else f"{found.median * scale:,.1f}"
-
-
-def times(found: Ratio) -> str:
-    text = f"{found.spread.median:.3g}x ({found.spread.low:.3g} to {found.spread.high:.3g})"
-    if found.interval is None:
-        return text
-    return f"{text}, 95 % [{found.interval.low:.3g}, {found.interval.high:.3g}]"
 
 
 def interval(found: Ratio) -> str:

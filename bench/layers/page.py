@@ -20,7 +20,7 @@ from bench.layers.peers import AGAIN, PEERS
 from bench.layers.results import CPU, Results, losses, ratio, values, write
 from bench.layers.ticks import SPIN_S
 from bench.pictures import shown, write_page
-from bench.spreads import INTERVAL_ROUNDS, Ratio, Spread, spread
+from bench.spreads import INTERVAL_ROUNDS, Spread, spread, times
 from bench.theme import Drawing
 
 WORDS = {True: "reached", False: "**not reached**", None: "not measured"}
@@ -200,15 +200,6 @@ def ranged(found: Spread | None) -> str:
     if found is None:
         return "missing"
     return f"{number(found.median)} ({number(found.low)} to {number(found.high)})"
-
-
-def times(found: Ratio | None) -> str:
-    if found is None:
-        return ""
-    text = f"{found.spread.median:.3g}x ({found.spread.low:.3g} to {found.spread.high:.3g})"
-    if found.interval is None:
-        return text
-    return f"{text}, 95 % [{found.interval.low:.3g}, {found.interval.high:.3g}]"
 
 
 def number(value: float) -> str:

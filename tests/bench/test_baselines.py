@@ -9,10 +9,10 @@ from bench.baselines import claims, measuring, rounds
 from bench.baselines.chart import charts
 from bench.baselines.claims import Claim, conclusions
 from bench.baselines.generators import Count, Unreadable, ab_count, wrk_command, wrk_count
-from bench.baselines.ladder import ONE_HOP, STOCK
+from bench.baselines.ladder import ONE_HOP, STOCK, TWIN
 from bench.baselines.measuring import Seen
 from bench.baselines.page import readme
-from bench.baselines.results import Cell, Results, figure, ratio, read, write
+from bench.baselines.results import Cell, Results, figure, ratio, read, short, write
 from bench.baselines.rows import chosen, rows
 from bench.baselines.serving import nginx_conf
 from bench.baselines.sites import Front
@@ -157,6 +157,7 @@ def usage(user_s=1.5, system_s=0.3):
         ({"overflows": 1}, "dropped connections"),
         ({"driver": usage(1.9, 0.0)}, "generator CPU"),
         ({"machine": machine(foreign=0.05)}, "foreign CPU"),
+        ({"machine": replace(machine(), steal_cores=0.5)}, "steal"),
     ],
 )
 def test_gate_fires(changed, gate):
@@ -197,7 +198,7 @@ def results(kind="full", count=10, **costs):
         finished="2026-11-21T13:00:00+00:00",
         kind=kind,
         rounds=count,
-        seconds={"wrk": 4, "ab": 2},
+        seconds={"wrk": 4},
         rows=tuple(costs),
         cells=cells,
         provenance={
@@ -277,6 +278,35 @@ def test_claim_whose_interval_contains_1_tells_no_difference():
     claim = Claim("again", STOCK, "user_us", "It takes {} times the CPU", "So use it.")
     assert measured.interval.contains(1.0)
     assert claims.sentence(claim, measured).endswith("no difference can be told.")
+
+
+def test_claim_that_ends_no_further_from_1_than_the_twins_tells_no_difference():
+    costs = COSTS | {"stock-async": 1350.0}
+    noisy = [
+        replace(one, server=usage(one.server.cpu_user_s * (1.3 if one.round % 2 else 0.8), 0.0))
+        for one in results(**{TWIN: 1500.0}).cells
+    ]
+    found = results(**costs)
+    (alone,) = [one for one in conclusions(found)["Django over ASGI"] if "An async view" in one]
+    beside = replace(found, cells=(*found.cells, *noisy))
+    (held,) = [one for one in conclusions(beside)["Django over ASGI"] if "An async view" in one]
+    assert not alone.endswith("no difference can be told.")
+    assert held.endswith("no difference can be told.")
+
+
+def test_row_may_lack_one_round_in_ten():
+    found = results(**COSTS)
+    for lacking, short_ in (((4,), False), ((4, 7), True)):
+        cells = [
+            replace(one, gates=(Gate("steal", False, 0.5, 0.01, "cores", "others worked"),))
+            if one.row == STOCK and one.round in lacking
+            else one
+            for one in found.cells
+        ]
+        spoilt = replace(found, cells=tuple(cells))
+        assert bool(short(spoilt)) is short_
+        assert ("do not rely on them" in readme(spoilt, [])) is short_
+    assert short(spoilt) == {f"{STOCK} (wrk)": "8 of 10 rounds: others worked"}
 
 
 def test_quick_campaign_concludes_nothing():

@@ -219,7 +219,7 @@ def to_all(rooms, connection, times=1):
 
 
 @contextmanager
-def sockets_served(handler, *, origins=True, known=True, pids=True):
+def sockets_served(handler, *, origins=True, known=True, pids=True, worker_pid=WORKER_PID):
     """Serve WebSockets by ``handler``; without ``origins``, ``known`` paths or ``pids`` wrongly."""
 
     def process_request(connection, request):
@@ -238,6 +238,8 @@ def sockets_served(handler, *, origins=True, known=True, pids=True):
 
     def forgiving(connection):
         try:
+            if pids and connection.request.path.endswith("?pids"):
+                connection.send(json.dumps({"server_pid": os.getpid(), "worker_pid": worker_pid}))
             handler(connection)
         except ConnectionClosed:
             return
@@ -334,6 +336,13 @@ def test_echo_clauses_want_the_processes_named():
             "/ws/echo/ does not name its process in X-Server-Pid"
         ]
         assert len(list(sockets.relayed_echo(url, UVICORN))) == 2
+
+
+@pytest.mark.parametrize("name", ["uvicorn-ipc", "daphne-ipc", "granian-ipc"])
+def test_relayed_echo_is_not_answered_by_the_server_itself(name):
+    with sockets_served(echo, worker_pid=os.getpid()) as url:
+        found = list(sockets.relayed_echo(url, resolve(name)))
+    assert f"/ws/relay/ was answered by process {os.getpid()}, which is the server's" in found
 
 
 def one_room_for_all(rooms):

@@ -17,7 +17,7 @@ LOCUST_FILE = Path(__file__).parent.parent.parent / "locustfiles" / "http.py"
 RATE_RPS = 300
 STALL_S = 0.5
 SERVICE_S = 0.00187
-SECONDS = 10
+SECONDS = 20
 
 
 def on(server, *arguments):
@@ -39,7 +39,7 @@ def test_latency_of_a_server_that_stalls_has_the_true_p99(serve, drive, percenti
 
     A request meant for x seconds into the stall is answered after what is left of it and after
     those before it in the queue: STALL_S - x + x * rate * service. The slowest 1 % of the
-    requests came in the first 0.1 s, so the 99th percentile is that at x = 0.1 s: 458 ms. A closed
+    requests came in the first 0.2 s, so the 99th percentile is that at x = 0.2 s: 414 ms. A closed
     loop, which stops to send while it waits, would find 1 or 2 ms.
     """
     server = serve(service_s=SERVICE_S, stall_at=1500, stall_s=STALL_S)
@@ -50,7 +50,7 @@ def test_latency_of_a_server_that_stalls_has_the_true_p99(serve, drive, percenti
     assert_accounted(load)
     slowest_s = 0.01 * SECONDS
     expected_ms = 1000 * (STALL_S - slowest_s * (1 - RATE_RPS * SERVICE_S) + SERVICE_S)
-    assert expected_ms == pytest.approx(458, abs=4)
+    assert expected_ms == pytest.approx(412, abs=4)
     # Others on the machine can only make it later.
     assert 0.95 * expected_ms < percentile_ms(load.latency_us, 99) < 1.15 * expected_ms
     assert percentile_ms(load.latency_us, 50) < 50
@@ -212,8 +212,7 @@ def test_capacity_of_a_known_server_is_found(serve, drive):
     ended = drive("http.py", "Capacity", *on(server, "--step", 2), seconds=24)
     load = ended.load
     assert load.mode == "autothrottle"
-    # Others on the machine can only lower it.
-    assert 400 <= load.held_rps <= 550
+    assert load.held_rps == pytest.approx(500, rel=0.1)
     assert load.held_rps < load.failed_rps <= 600
     assert load.rate_rps == load.held_rps
     assert load.ok == load.scheduled

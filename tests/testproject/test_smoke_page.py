@@ -1,25 +1,17 @@
 """The smoke page in a real browser, against real servers."""
 
-import os
 import re
-import shutil
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
 pytestmark = pytest.mark.browser
-CHROMIUM = shutil.which("chromium")
 
 
 @pytest.fixture(scope="module")
-def browser():
-    if CHROMIUM is None:
-        missing = "Chromium is missing: apt-get install chromium"
-        pytest.fail(missing) if os.environ.get("CI") == "true" else pytest.skip(missing)
+def browser(chromium):
     with sync_playwright() as playwright:
-        # Chromium's own sandbox cannot start as root.
-        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        browser = playwright.chromium.launch(**chromium)
         yield browser
         browser.close()
 

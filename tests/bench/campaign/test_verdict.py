@@ -30,7 +30,7 @@ def judged(planned: Plan, samples: Sequence[Sample]) -> list[str]:
         configurations={},
         provenance={},
     )
-    return faults(planned, planned.rounds, summarize(campaign, samples), samples)
+    return faults(summarize(campaign, samples))
 
 
 @pytest.fixture

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from bench.conclusions import brackets, caution, conclusions, standing, twin
+from bench.conclusions import brackets, caution, conclusions, punctuality, standing, twin
 from bench.figures import FIGURES
 from bench.findings import sections, times, title, tone
+from bench.gates import SATURATION
 from bench.intervals import Interval
 from bench.summary import summarize
 
@@ -181,6 +182,80 @@ def test_caution_names_an_interrupted_campaign(quick):
         "The campaign was interrupted: it holds fewer rounds than it set out to."
     )
     assert caution(quick.summary) is None
+
+
+def test_caution_names_the_rounds_that_an_invalid_campaign_lacks(make):
+    campaign = make.campaign(rounds=8, tests=("throughput",))
+    samples = make.samples(campaign, duration_s=2)
+    lost = make.pick(samples, "daphne-ipc", "throughput", 5)
+    spoilt = [make.invalid(one) if one is lost else one for one in samples]
+    assert caution(summarize(campaign, samples)) is None
+    assert caution(summarize(campaign, spoilt)) == (
+        "This campaign is invalid: daphne-ipc, throughput: no valid sample in round 5: foreign CPU "
+        "(other processes used 12 % of a core)."
+    )
+
+
+def test_few_rounds_of_a_long_test_are_called_a_range_and_no_interval(make):
+    campaign = replace(make.campaign(tests=("throughput", "relay")), fewer_rounds={"relay": 3})
+    samples = [
+        one for one in make.samples(campaign, duration_s=2) if one.test != "relay" or one.round <= 3
+    ]
+    summary = summarize(campaign, samples)
+    assert {one.test: one.span for one in sections(summary)} == {
+        "throughput": "95 % interval",
+        "relay": "range",
+    }
+    assert rows_of(summary, "relay")["daphne-ipc"].rounds == "3/3"
+
+
+def test_range_among_intervals_is_called_by_its_name(make):
+    campaign = make.campaign(tests=("throughput",))
+    samples = [
+        make.invalid(one) if one.arm == "daphne-ipc" and one.round > 3 else one
+        for one in make.samples(campaign, duration_s=2)
+    ]
+    rows = rows_of(summarize(campaign, samples), "throughput")
+    assert rows["daphne-ipc"].entries[0].bounds.startswith("range of 3: ")
+    assert not rows["daphne-redis"].entries[0].bounds.startswith("range")
+
+
+def test_latency_of_a_server_that_hardly_carries_the_rate_says_so_beside_its_ratio(make):
+    campaign = make.campaign(tests=("latency",))
+    samples = make.samples(campaign, duration_s=2)
+    full_up = replace(samples[0].gates[0], name=SATURATION, ok=False, advisory=True)
+    spoilt = [
+        replace(one, gates=(*one.gates, full_up))
+        if one.arm == "daphne-ipc" and one.round < 8
+        else one
+        for one in samples
+    ]
+    said = conclusions(summarize(campaign, spoilt))["GET / at 300/s"]
+    told = [one for one in said if "In 7 of 10 rounds daphne-ipc hardly carried the rate" in one]
+    assert told == [one for one in said if "daphne-ipc" in one]
+
+
+def test_punctuality_names_who_misses_the_aim(summary):
+    cells = [
+        replace(
+            one,
+            spreads=one.spreads | {"lag_p99_ms": replace(one.spreads["lag_p99_ms"], median=0.31)},
+        )
+        if (one.arm, one.test) == ("daphne-redis", "latency")
+        else one
+        for one in summary.cells
+    ]
+    kept, missed = punctuality(summary), punctuality(replace(summary, cells=tuple(cells)))
+    assert all(one.endswith("The aim of 0.2 ms is kept by all.") for one in kept)
+    assert missed[0].endswith("The aim of 0.2 ms is missed by daphne-redis.")
+    assert "to 0.31 ms after" in missed[0]
+    assert [one.split(":")[0] for one in kept] == ["GET / at 300/s", "GET /relay/ at 300/s"]
+
+
+def test_rate_held_is_said_with_how_far_the_rounds_range(summary):
+    (section,) = [one for one in sections(summary) if one.test == "capacity"]
+    held = summary.cell("daphne-ipc", "capacity").spreads["held_rps"]
+    assert f"daphne-ipc: the rate held was {held.low:.0f} to {held.high:.0f}/s" in section.remarks
 
 
 def test_twin_of_a_campaign_without_one_is_silent(quick):

@@ -11,11 +11,9 @@ WIDTHS = (1280, 375)
 
 
 @pytest.fixture(scope="module")
-def browser():
+def browser(chromium):
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium", args=["--no-sandbox"]
-        )
+        started = playwright.chromium.launch(**chromium)
         yield started
         started.close()
 

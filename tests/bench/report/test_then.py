@@ -110,6 +110,8 @@ def test_clients_that_hang_are_told_in_words(both):
     (said,) = [one for one in sentences(both) if "for a minute" in one]
     assert said.startswith("channels1-daphne-ipc")
     assert "9 of 10 clients had no reply" in said
+    buckets = [one.ok for one in both.cell("channels1-daphne-ipc", "minute").series]
+    assert f"{min(buckets):.0f} to {max(buckets):.0f} in any" in said.replace(",", "")
 
 
 def test_nothing_is_said_twice_and_gunicorn_crosses_no_layer(make, full):
@@ -124,6 +126,23 @@ def test_nothing_is_said_twice_and_gunicorn_crosses_no_layer(make, full):
     told = [one for one in said if "for a minute" in one]
     assert {one.split(",")[0] for one in told} == {"channels1-gunicorn", "gunicorn"}
     assert not any("over the channel layer" in one for one in told)
+
+
+def test_each_set_of_old_versions_has_a_column_of_its_own(make, full):
+    campaign, samples = full.campaign, full.samples
+    for stack in ("channels017", "channels1"):
+        campaign, samples = with_2016(make, campaign, samples, stack)
+    only = [one for one in samples if not one.arm.startswith("channels017-daphne-ipc")]
+    text = readme(make.canned(campaign, only).summary, ())
+    assert "| latency, 2016 | 2016's software, here | 2016's last releases, here |" in text
+    (line,) = [
+        one
+        for one in text.splitlines()
+        if one.startswith("| daphne 0.14.3 + asgi_ipc") and "| 50 %" in one
+    ]
+    cells = [one.strip() for one in line.split("|")]
+    assert cells[4] == "–"
+    assert cells[5].endswith("ms")
 
 
 def test_table_of_the_minute_has_the_hung_clients_in_its_verdict(both):

@@ -1,28 +1,20 @@
 """The page that draws the live feed, in a real browser."""
 
 import asyncio
-import os
 import re
-import shutil
 
 import pytest
 from playwright.async_api import async_playwright, expect
 
 pytestmark = pytest.mark.browser
-CHROMIUM = shutil.which("chromium")
 
 
 @pytest.fixture
-async def page():
+async def page(chromium):
     """A page that fails the test if its script does."""
-    if CHROMIUM is None:
-        missing = "Chromium is missing: apt-get install chromium"
-        pytest.fail(missing) if os.environ.get("CI") == "true" else pytest.skip(missing)
     errors = []
     async with async_playwright() as playwright:
-        # Chromium's own sandbox cannot start as root.
-        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        browser = await playwright.chromium.launch(**chromium)
         page = await browser.new_page()
         page.on("pageerror", lambda error: errors.append(error))
         yield page
