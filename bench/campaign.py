@@ -17,7 +17,10 @@ from bench.records import Gate, Load, Machine, Sample, Usage
 from bench.variants import Variant
 from bench.workloads import Workload
 
-ATTEMPTS = 4  # the first, and up to 3 reruns
+# Seconds before each attempt at a cell: the first, and up to 3 reruns. What was in the way (mostly
+# another guest of the hypervisor) is often gone half a minute later, and seldom at once.
+RESTS_S = (0.0, 2.0, 10.0, 30.0)
+ATTEMPTS = len(RESTS_S)
 _ASSUMED_S = 60.0  # of the plan count as done at its own pace: one slow start foretells nothing
 _STARTS = 2  # a variant that failed to start in so many rounds is not started again
 
@@ -121,6 +124,7 @@ class Run:
     keep: Callable[[Sample], None]
     watcher: Watcher
     clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
     rounds_done: int = 0
     _refused: dict[Variant, str] = field(default_factory=dict)  # why it is not started again
     _failed_starts: dict[Variant, int] = field(default_factory=dict)
@@ -196,6 +200,8 @@ class Run:
         for attempt in range(1, ATTEMPTS + 1):
             self.watcher.measuring(round_, arm, test, attempt)
             begun_s = self.clock()
+            if self.plan.kind == "full":
+                self.sleep(RESTS_S[attempt - 1])
             sample = self._attempt(round_, arm, test, attempt, deployed)
             self._keep(sample)
             if attempt > 1:

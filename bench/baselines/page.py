@@ -72,8 +72,8 @@ def _heading(results: Results) -> Iterator[str]:
         f"the right status, headers and body, warms it up, and measures it: by {by}. Every server "
         "is one process. CPU is that of everything that serves, nginx included, in microseconds "
         "for each reply. A measurement that fails a gate (failed, hung or wrong replies, dropped "
-        "connections, a busy generator, foreign processes, steal) is repeated up to twice, and "
-        "counts only if it passes. A ratio is taken within each round. What "
+        "connections, a busy generator, foreign processes, steal) is repeated up to three times, "
+        "and counts only if it passes. A ratio is taken within each round. What "
         f"“{STUDY}” published stands beside: one small virtual machine a side, fourteen years ago; "
         "compare the ratios, not the rates.\n"
     )

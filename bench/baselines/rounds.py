@@ -15,11 +15,11 @@ from bench.baselines.row import Row
 from bench.baselines.rows import chosen
 from bench.baselines.serving import Served
 from bench.baselines.sites import Site
+from bench.campaign import RESTS_S
 from bench.errors import BadInput
 from bench.provenance import Pinning
 from bench.supervise import StartFailed
 
-ATTEMPTS = 3
 ROUNDS, QUICK_ROUNDS = 10, 3
 SECONDS: dict[Name, int] = {"wrk": 4, "ab": 2}
 QUICK_SECONDS: dict[Name, int] = {"wrk": 2, "ab": 2}
@@ -146,8 +146,10 @@ def _run_row(
     served: Served,
     keep: Callable[[Cell], None],
 ) -> None:
-    """Measure until an attempt counts, at most ``ATTEMPTS`` times."""
-    for attempt in range(1, ATTEMPTS + 1):
+    """Measure until an attempt counts; as often, and after such rests, as in a campaign."""
+    for attempt, rest_s in enumerate(RESTS_S, start=1):
+        if plan.kind == "full":
+            time.sleep(rest_s)
         cell = measured(
             _cell(row, generator, round_, attempt),
             row,

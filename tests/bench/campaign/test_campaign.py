@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bench.campaign import ATTEMPTS, Failed, Measurement, Pace, Run
+from bench.campaign import ATTEMPTS, RESTS_S, Failed, Measurement, Pace, Run
 from bench.plan import Arm, Plan, plan
 from bench.records import Gate, Sample
 from bench.variants import HEADLINE, Variant
@@ -32,9 +32,14 @@ class World:
     now_s: float = 0.0
     diary: list[str] = field(default_factory=list)
     running: int = 0
+    rests_s: list[float] = field(default_factory=list)
 
     def clock(self) -> float:
         return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        self.rests_s.append(seconds)
+        self.now_s += seconds
 
     @contextmanager
     def deployed(self, variant: Variant) -> Iterator["One"]:
@@ -118,7 +123,9 @@ class Result:
 
 def run(world: World, planned: Plan) -> Result:
     result = Result([], Silent(), 0)
-    campaign = Run("name", planned, world, result.samples.append, result.watcher, world.clock)
+    campaign = Run(
+        "name", planned, world, result.samples.append, result.watcher, world.clock, world.sleep
+    )
     try:
         campaign.go()
     finally:
@@ -171,6 +178,14 @@ def test_sample_is_taken_again_three_times_at_most(world: World) -> None:
     latency = [one for one in samples if (one.arm, one.test) == ("gunicorn", "latency")]
     assert [one.attempt for one in latency] == [1, 2, 3, 4]
     assert ATTEMPTS == 4
+
+
+def test_full_campaign_rests_before_it_tries_again_and_a_quick_one_does_not(world: World) -> None:
+    world.outcomes["gunicorn", "latency"] = [BAD]
+    run(world, plan("quick", rounds=1, seed=3))
+    assert sum(world.rests_s) == 0
+    run(world, plan("full", rounds=1, tests=("latency",), seed=3))
+    assert [one for one in world.rests_s if one] == [*RESTS_S[1:]] * 2  # the twin's too
 
 
 def test_load_that_failed_is_tried_again_and_kept_with_its_log(world: World) -> None:
