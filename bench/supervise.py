@@ -155,12 +155,8 @@ def require(variant: Variant, shell: Mapping[str, str]) -> None:
         swarm.require()
         return
     check_root()
-    if not stack_bin(variant).is_dir():
-        stack = STACKS[variant.stack]
-        raise BadInput(f"{variant.name} needs an environment of its own: {stack.made_by}")
-    for name in ("setpriv", "taskset", *executables(variant, redis_url=shell.get("REDIS_URL"))):
-        if shutil.which(name, path=_search_path(variant, shell)) is None:
-            raise BadInput(f"{name} is missing: {remedy(name)}")
+    if lacking := missing(variant, shell):
+        raise BadInput(lacking)
     pid = supervisord_pid()
     if pid is not None:
         name = remains.noted_variant() or "a supervisord started by hand"
@@ -168,6 +164,16 @@ def require(variant: Variant, shell: Mapping[str, str]) -> None:
     remains.sweep()
     for port in {ports.front(variant), *ports.application(variant)}:
         ports.require_free(port)
+
+
+def missing(variant: Variant, shell: Mapping[str, str]) -> str | None:
+    """Return what ``variant`` needs and this machine does not have, with the remedy."""
+    if not stack_bin(variant).is_dir():
+        return f"{variant.name} needs an environment of its own: {STACKS[variant.stack].made_by}"
+    for name in ("setpriv", "taskset", *executables(variant, redis_url=shell.get("REDIS_URL"))):
+        if shutil.which(name, path=_search_path(variant, shell)) is None:
+            return f"{name} is missing: {remedy(name)}"
+    return None
 
 
 _REMEDIES = {

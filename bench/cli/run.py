@@ -3,7 +3,7 @@
 import os
 import secrets
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +22,7 @@ from bench.provenance import PROJECT, Pinning
 from bench.report import publish
 from bench.summary import Summary, summarize
 from bench.tables import verdict_table
-from bench.variants import HEADLINE, SWARM_VARIANTS, VARIANTS
+from bench.variants import HEADLINE, SWARM_VARIANTS, VARIANTS, Variant
 from bench.variants import resolve as resolve_variant
 from bench.verdict import faults
 from bench.workloads import WORKLOADS
@@ -73,16 +73,28 @@ def run(
     Exits with 1 where the figures cannot be believed, saying why, and with 130 after Ctrl-C; what
     was measured is reported all the same.
     """
+    console = Console()
     planned = plan(
         "full" if full else "quick",
-        variants=[resolve_variant(name) for name in variants] or HEADLINE,
+        variants=[resolve_variant(name) for name in variants] or _startable(HEADLINE, console),
         tests=tests,
         rounds=rounds,
         seconds=seconds,
         seed=secrets.randbelow(2**32) if seed is None else seed,
     )
     supervise.require(planned.control.variant, os.environ)
-    raise SystemExit(_run(planned, into, Console()))
+    raise SystemExit(_run(planned, into, console))
+
+
+def _startable(variants: Sequence[Variant], console: Console) -> list[Variant]:
+    """Return those of ``variants`` that this machine has the programs for; name the others."""
+    found = []
+    for variant in variants:
+        if lacking := supervise.missing(variant, os.environ):
+            console.print(f"[yellow]skipped[/] {variant.name}: {lacking}", soft_wrap=True)
+        else:
+            found.append(variant)
+    return found
 
 
 def _run(planned: Plan, into: Path | None, console: Console) -> int:

@@ -119,6 +119,20 @@ def test_run_of_an_invalid_campaign_says_which_gate_and_exits_1(made: Made, tmp_
     assert len(records.read(tmp_path / "one" / "raw")) == 8  # every attempt is published
 
 
+def test_run_of_the_headline_leaves_out_what_this_machine_has_no_program_for(
+    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(variant: Variant, _: object) -> str | None:
+        return "redis-server is missing" if variant.layer == "redis" else None
+
+    monkeypatch.setattr(command.supervise, "missing", missing)
+    result = short(tmp_path / "one")
+    assert result.exit_code == 0
+    assert "skipped daphne-redis: redis-server is missing" in result.output
+    samples = records.read(tmp_path / "one" / "raw")
+    assert {one.variant for one in samples} == {"gunicorn", "daphne-ipc"}
+
+
 def test_run_reports_a_variant_that_does_not_start_and_exits_1(made: Made, tmp_path: Path) -> None:
     made.broken.add("daphne-ipc")
     result = short(tmp_path / "one", "--variants", "gunicorn,daphne-ipc")
