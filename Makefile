@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 PYTHON311 ?= python3.11
 PYTHON36  ?= python3.6
 
-.PHONY: bench bench-full test swarm-test front-page lint system env tools baselines-env channels1-env channels017-env clean
+.PHONY: bench bench-full test coverage swarm-test front-page lint system env tools baselines-env channels1-env channels017-env clean
 
 bench: env
 	$(BIN)/python -m bench run --quick
@@ -26,6 +26,14 @@ swarm-test: env
 # Fills in what README.md takes from the code and from the newest published campaign.
 front-page: env
 	$(BIN)/python -m bench.front_page
+
+# Of what is pure: pyproject.toml lists it.
+coverage: env
+	$(BIN)/python -m pytest $(PYTEST_ARGS) --cov --cov-report=term -m "not server and not browser and not timing" $(PURE)
+
+PURE = tests/bench tests/channels_hub/test_*.py tests/channels_ipc/test_messages.py \
+	tests/channels_ipc/test_names.py tests/channels_ipc/test_wire.py tests/locustfiles/test_bisection.py \
+	tests/locustfiles/test_division.py tests/locustfiles/test_vegas.py
 
 lint: env
 	$(BIN)/ruff check .
