@@ -13,9 +13,18 @@ from bench.conclusions import caution, standing
 from bench.records import read, read_campaign
 from bench.report import inline
 from bench.variants import SERVERS, VARIANTS, Variant
+from bench.workloads import WORKLOADS
 
 ROOT = Path(__file__).resolve().parent.parent
 CHARTS = ("latency-2016", "throughput-2016")
+TOLD = ("throughput", "relay")
+GLOSSARY = (
+    "`/` is answered by Django where the connection ends, and no channel layer takes part; "
+    "`/relay/` crosses the layer to a worker and back, as every request did in 2016. gunicorn, over "
+    "WSGI, is the control of both. The server has one processor, its workers and Redis included, and every "
+    "request opens a connection. “(again)” is the control measured a second time; “rounds” counts "
+    "those that passed every check; “per CPU-s” is per second of server CPU."
+)
 
 
 def fill(text: str, parts: dict[str, str]) -> str:
@@ -91,6 +100,12 @@ def _results(folder: Path, root: Path) -> Iterator[str]:
         yield f"> **{inline(warning)}**"
         yield ""
     yield f"{standing(summed)} [All of it]({where}/README.md), with the raw data."
+    yield ""
+    yield GLOSSARY
+    yield ""
+    yield from _in_words(summed)
+    yield ""
+    yield "<details><summary>The figures of every test</summary>"
     for section in findings.sections(summed):
         yield ""
         yield f"**{section.title}**"
@@ -109,10 +124,26 @@ def _results(folder: Path, root: Path) -> Iterator[str]:
     if not summed.quick:
         yield ""
         yield findings.ALIKE
+    yield ""
+    yield "</details>"
     for chart in CHARTS:
         if (folder / "charts" / f"{chart}.svg").is_file():
             yield ""
             yield from _picture(where / "charts", chart)
+
+
+def _in_words(summed: summary.Summary) -> Iterator[str]:
+    """Yield what each deployment does with a second of processor time, beside the others."""
+    for test in TOLD:
+        for ratio in (*summed.ratios, *summed.contrasts):
+            asked = (ratio.test, ratio.figure.name) == (test, "rps_per_cpu_s")
+            if asked and ratio.interval and ratio.arm != summed.campaign.twin:
+                same = "" if ratio.differs else ": no difference can be told"
+                yield (
+                    f"- `{WORKLOADS[test].path}`: {ratio.arm} answers "
+                    f"{findings.times(ratio.estimate)} times as many requests per second of server "
+                    f"CPU as {ratio.base} ({findings.bounds(ratio, ' to ')}){same}."
+                )
 
 
 def _entries(row: findings.Row) -> Iterator[str]:
