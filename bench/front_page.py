@@ -20,10 +20,10 @@ CHARTS = ("latency-2016", "throughput-2016")
 TOLD = ("throughput", "relay")
 GLOSSARY = (
     "`/` is answered by Django where the connection ends, and no channel layer takes part; "
-    "`/relay/` crosses the layer to a worker and back, as every request did in 2016. gunicorn, over "
-    "WSGI, is the control of both. The server has one processor, its workers and Redis included, and every "
-    "request opens a connection. “(again)” is the control measured a second time; “rounds” counts "
-    "those that passed every check; “per CPU-s” is per second of server CPU."
+    "`/relay/` crosses the layer to a worker and back, as every request did in 2016. gunicorn, "
+    "over WSGI, is the control of both. The server has one processor, its workers and Redis "
+    "included, and every request opens a connection. “(again)” is the control measured a second "
+    "time; “rounds” counts those that passed every check; “per CPU-s” is per second of server CPU."
 )
 
 

@@ -17,6 +17,7 @@ PROGRAMS = (
     "wrk",
     "ab",
     "hey",
+    "ss",
     "node",
     "go",
     "g++",
