@@ -45,13 +45,17 @@ def _sentences(summary: Summary, test: str, ratios: Iterable[Ratio]) -> list[str
         told = ratio.test == test and ratio.figure in summary.verdicts(test)
         if told and ratio.arm != summary.campaign.twin:
             pairs.setdefault((ratio.arm, ratio.base), []).append(ratio)
-    return [
-        f"{arm} against {base}: "
-        + "; ".join(_clause(ratio, summary.quick) for ratio in found)
-        + "."
-        + _saturated(summary, test, (arm, base))
-        for (arm, base), found in pairs.items()
-    ]
+    told_apart, too_few = [], []
+    for (arm, base), found in pairs.items():
+        if summary.quick or any(ratio.interval for ratio in found):
+            clauses = "; ".join(_clause(ratio, summary.quick) for ratio in found)
+            saturated = _saturated(summary, test, (arm, base))
+            told_apart.append(f"{arm} against {base}: {clauses}.{saturated}")
+        else:
+            too_few.append(f"{arm} against {base} ({found[0].spread.n})")
+    if too_few:
+        told_apart.append(f"Too few rounds to tell a difference: {', '.join(too_few)}.")
+    return told_apart
 
 
 def _clause(ratio: Ratio, quick: bool) -> str:

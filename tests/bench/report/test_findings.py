@@ -154,7 +154,13 @@ def test_conclusions_leave_the_twin_to_its_own_sentence(summary):
 def test_conclusion_without_enough_rounds_says_so(make):
     campaign = make.campaign(rounds=5, tests=("throughput",))
     found = conclusions(summarize(campaign, make.samples(campaign, duration_s=2)))
-    assert "5 valid rounds are too few to tell a difference in requests/s" in str(found)
+    assert found == {
+        "GET /, 10 clients": [
+            "Too few rounds to tell a difference: daphne-redis against gunicorn (5), daphne-ipc "
+            "against gunicorn (5).",
+            "Too few rounds to tell a difference: daphne-ipc against daphne-redis (5).",
+        ]
+    }
 
 
 def test_quick_campaign_concludes_nothing(quick):
