@@ -88,10 +88,9 @@ class Hub:
         self.closed = False
         self.history = History(HISTORY_BYTES)
         self.received = self.delivered = self.dropped = self.abandoned = self.ignored = 0
-        self._clients: dict[str, set[Outbox]] = {}
-        # topic -> what its clients are still to be sent, to append to: made anew when the next
-        # message comes after a change. Walking the set and its outboxes takes longer.
-        self._pending: dict[str, tuple[list[bytes], ...]] = {}
+        # topic -> its clients, each with what it is still to be sent, to append to: asking the
+        # outbox for that with each record takes longer.
+        self._clients: dict[str, dict[Outbox, list[bytes]]] = {}
         self._joined: set[str] = set()
         self._joining = asyncio.Lock()
         self._dirty: set[Outbox] = set()
@@ -145,7 +144,6 @@ class Hub:
         for outbox in set().union(*self._clients.values()):
             outbox.end(reason)
         self._clients.clear()
-        self._pending.clear()
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
@@ -171,8 +169,7 @@ class Hub:
         When this returns, nothing that is published is missed: the process has joined every topic.
         """
         for topic in topics:
-            self._clients.setdefault(topic, set()).add(outbox)
-            self._pending.pop(topic, None)
+            self._clients.setdefault(topic, {})[outbox] = outbox.pending
         # Joined means that the layer has said so: a topic that is being joined is still missing.
         missing = [topic for topic in topics if topic not in self._joined]
         if missing:
@@ -186,8 +183,7 @@ class Hub:
             clients = self._clients.get(topic)
             if clients is None:
                 continue
-            clients.discard(outbox)
-            self._pending.pop(topic, None)
+            clients.pop(outbox, None)
             if not clients:
                 del self._clients[topic]
                 idle.append(topic)
@@ -249,13 +245,10 @@ class Hub:
         enclosed = enclose(record)
         timestamp_ns, publisher, position, _, _ = HEADER.unpack_from(record)
         self.history.add(Remembered(timestamp_ns, publisher, position, topic, enclosed))
-        all_pending = self._pending.get(topic)
-        if all_pending is None:
-            all_pending = self._pending[topic] = tuple(client.pending for client in clients)
-        for pending in all_pending:
+        for pending in clients.values():
             pending.append(enclosed)
-        self.delivered += len(all_pending)
-        self._dirty |= clients
+        self.delivered += len(clients)
+        self._dirty.update(clients)
         if not self._round_due:
             self._plan_round()
 
