@@ -119,9 +119,10 @@ class Inbox:
         return len(items) < queue.capacity
 
     def _mark(self, queue: Queue) -> None:
+        """Tell senders until when the queue is full: so many must expire that there is room."""
         queue.full = len(queue.items) >= queue.capacity
         if queue.full:
-            self.mailbox.status.mark_full(queue.channel, queue.items[0][0])
+            self.mailbox.status.mark_full(queue.channel, queue.items[-queue.capacity][0])
         else:
             self.mailbox.status.clear_full(queue.channel)
 
@@ -240,7 +241,8 @@ class Inbox:
             queue = self.queues.get(name) or self.queue(name)
             queue.items.append((deadline, generation, payload))
             if len(queue.items) >= queue.capacity:
-                self._mark(queue)
+                queue.full = True
+                self.make_room(queue)
             if queue.waiters and (waiter := self.next_waiter(queue)):
                 waiters.append(waiter)
         else:

@@ -1,6 +1,7 @@
 """The layer's promises, with two layer objects as two ends: each has a mailbox of its own."""
 
 import asyncio
+import contextlib
 import contextvars
 import os
 import time
@@ -13,6 +14,7 @@ from channels_ipc import IPCChannelLayer, pipes, wire
 from channels_ipc.messages import pack
 
 SIZES = [10, 3_000, 5_000, 1_000_000, 5_000_000]
+MAILBOX = 65_536 // 60  # the most of the small messages here that a mailbox holds
 
 
 @pytest.fixture(params=["own", "other", "named", "parked"])
@@ -89,6 +91,40 @@ async def test_expired_messages_make_room(ends):
     sender.expiry = 60
     await sender.send(channel, {"type": "t", "n": "late"})
     assert await receive(receiver, channel) == ["late"]
+
+
+async def accepted_of(sender, channel, count):
+    """Return how many of ``count`` messages are accepted, with a turn for the owner after each."""
+    accepted = 0
+    for n in range(count):
+        with contextlib.suppress(ChannelFull):
+            await sender.send(channel, {"type": "t", "n": n})
+            accepted += 1
+        await asyncio.sleep(0)
+    return accepted
+
+
+async def test_stuck_channel_whose_messages_expire_stays_bounded(make_layer):
+    layer, sender = make_layer(capacity=10), make_layer(capacity=10, expiry=0.1)
+    channel = await layer.new_channel()
+    await accepted_of(sender, channel, 100)
+    await asyncio.sleep(0.2)
+    sender.expiry = 60
+    assert 10 <= await accepted_of(sender, channel, 10_000) <= 10 + MAILBOX
+    assert len(layer._endpoint._inbox.queues[channel].items) <= 10 + MAILBOX
+
+
+async def test_room_comes_when_enough_has_expired_and_not_before(make_layer):
+    layer, sender = make_layer(capacity=10), make_layer(capacity=10, expiry=0.1)
+    channel = await layer.new_channel()
+    await sender.send(channel, {"type": "t", "n": 0})
+    sender.expiry = 60
+    for n in range(1, 30):  # all before the owner can say that it is full
+        await sender.send(channel, {"type": "t", "n": n})
+    await asyncio.sleep(0.2)
+    assert await accepted_of(sender, channel, 100) == 0
+    assert await receive(layer, channel, 20) == list(range(1, 21))
+    assert await accepted_of(sender, channel, 100) > 0
 
 
 async def test_sender_that_makes_room_as_a_receiver_comes_changes_no_order(make_layer, monkeypatch):
