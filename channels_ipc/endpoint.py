@@ -64,10 +64,13 @@ class Endpoint:
             self._hold(file)
 
     def _hold(self, name: str) -> None:
+        """Keep the named channel open if a process receives from it; the name may be nonsense."""
         with self._lock:
-            if name not in self._named and len(self._named) < NAMED_LIMIT // 2:
-                self._named[name] = self._unopened(name)
-                self._named[name].hold()
+            channel = self._named.get(name)
+            if channel is None and len(self._named) < NAMED_LIMIT // 2:
+                channel = self._unopened(name)
+            if channel is not None and channel.hold():
+                self._named[name] = channel
 
     def _have_held(self, name: str) -> None:
         """Tell the others that this process receives from ``name`` now.

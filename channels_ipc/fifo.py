@@ -38,11 +38,12 @@ class Fifo:
     def fd(self) -> int:
         return self._fd
 
-    def connect(self) -> bool:
+    def connect(self, *, make: bool = True) -> bool:
         """Open the writing end if it is not open; ``False`` where no process reads."""
         if self._fd >= 0:
             return True
-        pipes.make(self._path, self._root)
+        if make:
+            pipes.make(self._path, self._root)
         try:
             self._fd = self._open(os.O_WRONLY)
         except OSError as error:

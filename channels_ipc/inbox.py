@@ -18,6 +18,7 @@ from channels_ipc.groups import Memberships
 from channels_ipc.limits import Limits
 from channels_ipc.mailbox import Mailbox
 from channels_ipc.messages import Payload, Shared
+from channels_ipc.names import node_of
 from channels_ipc.notes import taken_notes
 from channels_ipc.tally import Tally
 from channels_ipc.waiting import Listener, Waiter, wake, wake_now
@@ -238,7 +239,12 @@ class Inbox:
                 return
             payload = fetched
         if kind == wire.MESSAGE:
-            queue = self.queues.get(name) or self.queue(name)
+            queue = self.queues.get(name)
+            if queue is None:
+                if node_of(name) != self.node:
+                    self._count_stray(frame)
+                    return
+                queue = self.queue(name)
             queue.items.append((deadline, generation, payload))
             if len(queue.items) >= queue.capacity:
                 queue.full = True
@@ -257,18 +263,24 @@ class Inbox:
         elif frame.kind == wire.HOLD:
             self._to_hold.add(frame.name)
             self.sweep_at = 0.0  # have ``settle`` called: it needs what may not be locked here
+        elif frame.kind != wire.MEMBER or node_of(frame.name) != self.node:
+            self._count_stray(frame)
         elif frame.name not in self.memberships.members(frame.extra):  # else: had the group's own
             queue = self.queue(frame.name)
             if not queue.items or self._takes(queue, monotonic()):
                 waiter = self.append(queue, (frame.deadline, frame.generation, payload))
                 waiters += filter(None, (waiter,))
 
+    def _count_stray(self, frame: wire.Frame) -> None:
+        self.malformed.add(1, f"a frame that is not for this process: to {frame.name!r}")
+
     def settle(self) -> None:
         """With the lock free: end the memberships of channels whose messages expired unread."""
         if self.sweep_at <= (now := monotonic()):
             self._sweep(now)
             while self._to_hold:
-                self._on_held(self._to_hold.pop())
+                with contextlib.suppress(OSError):  # no descriptor is left
+                    self._on_held(self._to_hold.pop())
         if not self.expired:
             return
         with self.lock:
@@ -277,7 +289,8 @@ class Inbox:
                 for group in self.memberships.groups_of(channel):
                     self._leave(group, channel)
         for channel in channels:
-            self._on_expired(channel)
+            with contextlib.suppress(OSError):  # the same; what waits must reach its receiver
+                self._on_expired(channel)
 
     def _sweep(self, now: float) -> None:
         """Drop what expired in channels that nobody uses any more, and their queues."""

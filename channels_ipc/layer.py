@@ -23,6 +23,7 @@ from channels_ipc.tally import Tally
 
 STREAK_LIMIT = 64  # messages received without waiting, after which other tasks get a turn
 GROUPS_LIMIT = 10_000  # group names remembered as valid
+LONGEST_S = 1e9  # 31 years: a deadline that far is still a sound one
 
 _layers: WeakSet["IPCChannelLayer"] = WeakSet()
 
@@ -55,7 +56,10 @@ class IPCChannelLayer(BaseChannelLayer):  # type: ignore[misc]  # Channels publi
             ("message_limit", message_limit),
         ):
             if not value or (not isinstance(value, str) and value < 0):
-                raise ImproperlyConfigured(f"channels_ipc: {name} cannot be {value!r}")
+                raise _impossible(name, value)
+        for name, seconds in (("expiry", expiry), ("group_expiry", group_expiry)):
+            if not seconds < LONGEST_S:
+                raise _impossible(name, seconds)
         super().__init__(expiry=expiry, capacity=capacity)
         self.channel_capacity = self.compile_capacities(channel_capacity or {})
         self.prefix = prefix
@@ -223,6 +227,10 @@ SETTINGS = (
     "directory",
     "message_limit",
 )
+
+
+def _impossible(name: str, value: object) -> ImproperlyConfigured:
+    return ImproperlyConfigured(f"channels_ipc: {name} cannot be {value!r}")
 
 
 def _unknown(name: str) -> str:

@@ -49,7 +49,7 @@ class NamedChannel:
         self._address = wire.address(wire.MESSAGE, self._encoded_name)
         self._generation = directory.generation
         self._fifo = Fifo(directory, file, malformed)
-        self._parking = Parking(directory, file)
+        self._parking = Parking(directory, file, malformed)
         self._spool = f"s/{file}"
         self._may_be_parked = False
         self._lock = RLock()
@@ -178,8 +178,10 @@ class NamedChannel:
         return self._fifo.read()
 
     def _open_frame(self, frame: wire.Frame) -> Message | None:
-        if frame.kind == wire.PARKED:
+        if frame.kind != wire.MESSAGE:
             self._may_be_parked = True
+            if frame.kind != wire.PARKED:
+                self._malformed.add(1, f"a frame of kind {frame.kind} in {self.name}")
             return None
         if not self._is_due(frame):
             self._drop(frame)
@@ -225,10 +227,13 @@ class NamedChannel:
 
     # Ending.
 
-    def hold(self) -> None:
-        """Keep the FIFO open, so that what waits in it survives its last receiver."""
+    def hold(self) -> bool:
+        """Keep the FIFO open, so that what waits in it survives its last receiver.
+
+        ``False`` where there is no receiver.
+        """
         with self._lock:
-            self._fifo.connect()
+            return self._fifo.connect(make=False)
 
     def is_idle(self) -> bool:
         return not any(watch.waiters for watch in self._watches.values())

@@ -43,7 +43,7 @@ def taken_notes(directory: RuntimeDirectory, node: str) -> Iterator[tuple[str, s
             path = f"n/{node}/{name}"
             fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=directory.root)
             try:
-                group, _, channel = read_whole(fd).decode().partition("\n")
+                group, _, channel = read_whole(fd).decode(errors="replace").partition("\n")
             finally:
                 os.close(fd)
             os.unlink(path, dir_fd=directory.root)

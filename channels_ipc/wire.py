@@ -24,6 +24,8 @@ KINDS = frozenset((MESSAGE, GROUP, MEMBER, DISCARD, PARKED, HOLD))
 
 SPOOLED = 1  # flag: the payload is the name of the file that holds the payload
 
+LATEST_S = 1e10  # every real deadline is before it; nonsense may be later, endless or no number
+
 MAGIC = b"\xc4IPC"
 END = b"\xc4END"
 _END_SIZE = len(END)
@@ -88,6 +90,8 @@ def decode(data: bytes, start: int = 0) -> tuple[Frame, int] | None:
     payload_start = name_end + extra_size
     payload_end = start + size - _END_SIZE
     if magic != MAGIC or payload_start > payload_end or kind not in KINDS:
+        return None
+    if not deadline < LATEST_S:
         return None
     if not data.startswith(END, payload_end):
         return None

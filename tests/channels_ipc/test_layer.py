@@ -340,7 +340,15 @@ def test_unknown_setting_names_the_nearest():
 
 @pytest.mark.parametrize(
     "settings",
-    [{"capacity": 0}, {"expiry": 0}, {"group_expiry": -1}, {"prefix": ""}, {"message_limit": 0}],
+    [
+        {"capacity": 0},
+        {"expiry": 0},
+        {"expiry": float("inf")},
+        {"group_expiry": -1},
+        {"group_expiry": float("nan")},
+        {"prefix": ""},
+        {"message_limit": 0},
+    ],
 )
 def test_impossible_setting_is_refused(settings):
     with pytest.raises(ImproperlyConfigured, match=next(iter(settings))):
