@@ -8,6 +8,7 @@ their sender (see ``parking``).
 """
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable
 from threading import RLock
@@ -22,6 +23,8 @@ from channels_ipc.names import file_name
 from channels_ipc.parking import Parking
 from channels_ipc.tally import Tally
 from channels_ipc.waiting import Listener, Waiter
+
+logger = logging.getLogger("channels_ipc")
 
 
 class NamedChannel:
@@ -75,7 +78,8 @@ class NamedChannel:
         try:
             return self._fifo.write(frame)
         except BrokenPipeError:  # the last receiver has gone
-            self._park_rest()
+            if not self._park_rest():
+                return False
             self._fifo.close()
             return self._park(frame, deadline)
 
@@ -102,9 +106,9 @@ class NamedChannel:
             if self._is_due(frame):
                 # A receiver was quicker, and this is the next. Back to its place in front of all
                 # that follows it means: all of it parked, in order.
-                self._parking.put(record, frame.deadline)
-                self._park_rest()
-                self._point_at_parking()
+                if self._park_record(record, frame.deadline):
+                    self._park_rest()
+                    self._point_at_parking()
             else:
                 self._drop(frame)
 
@@ -146,13 +150,25 @@ class NamedChannel:
             except BrokenPipeError:
                 self._fifo.close()
 
-    def _park_rest(self) -> None:
-        """Park what waits in the FIFO."""
+    def _park_rest(self) -> bool:
+        """Park what waits in the FIFO; ``False`` where the file system had no room for all."""
         for record, frame in self._fifo.drain():
-            if self._is_due(frame):
-                self._parking.put(record, frame.deadline)
-            else:
+            if not self._is_due(frame):
                 self._drop(frame)
+            elif not self._park_record(record, frame.deadline):
+                return False
+        return True
+
+    def _park_record(self, record: bytes, deadline: float) -> bool:
+        """Park what was taken from the FIFO; ``False`` where it had to go back, to its end."""
+        try:
+            self._parking.put(record, deadline)
+        except OSError as error:
+            self._fifo.write(record)
+            if error.errno in spool.FULL:
+                return False
+            raise
+        return True
 
     # Receiving.
 
@@ -251,9 +267,19 @@ class NamedChannel:
             watches, self._watches = list(self._watches.values()), {}
             for watch in watches:
                 watch.listener.stop()
-            if self._fifo.fd >= 0 and not self._fifo.has_other_reader() and self._fifo.depth():
-                self._park_rest()
-            self._fifo.close()
+            try:
+                if self._fifo.fd >= 0 and not self._fifo.has_other_reader() and self._fifo.depth():
+                    self._park_last()
+            finally:
+                self._fifo.close()
+
+    def _park_last(self) -> None:
+        if not self._park_rest():
+            logger.warning(
+                "no space to park %d messages to %s: what no other process has open is lost",
+                self._fifo.depth(),
+                self.name,
+            )
 
     def forget_all(self) -> None:
         """Close what a child process inherited, and leave everything to the parent."""

@@ -1,5 +1,6 @@
 """Directories that cannot be trusted or used, met by processes that root's rights do not help."""
 
+import asyncio
 import os
 import shutil
 import stat
@@ -209,12 +210,68 @@ async def test_file_system_that_fills_up_is_channel_full_and_loses_nothing(tmpfs
     assert (await layer.receive(channel))["n"] == "again"
 
 
+def fill(tmpfs, pages=0):
+    """Leave room for so many pages in the file system, until ``filler`` is removed."""
+    with open(f"{tmpfs}/filler", "wb", buffering=0) as filler:
+        with pytest.raises(OSError, match="28"):
+            while True:
+                filler.write(bytes(4096))
+        filler.truncate(filler.tell() - pages * 4096)
+
+
+@needs_root
+@pytest.mark.parametrize("room_for", [0, 2])
+async def test_full_file_system_costs_no_named_message_when_its_last_receiver_is_killed(
+    tmpfs, make_layer, start, room_for
+):
+    victim = start(
+        """
+        directory = args[0]
+        async def main():
+            mine = layer()
+            try: await asyncio.wait_for(mine.receive("named"), 0.01)
+            except TimeoutError: say("ready")
+            await asyncio.sleep(60)
+        asyncio.run(main())
+        """,
+        f"{tmpfs}/ipc",
+    )
+    assert await victim.next_line() == "ready"
+    sender = make_layer(directory=f"{tmpfs}/ipc")
+    for n in range(5):
+        await sender.send("named", {"type": "t", "n": n})
+    victim.end()
+    fill(tmpfs, room_for)
+    with pytest.raises(sender.ChannelFull):
+        await sender.send("named", {"type": "t", "n": "refused"})
+    os.unlink(f"{tmpfs}/filler")
+    other = make_layer(directory=f"{tmpfs}/ipc")
+    assert sorted([(await other.receive("named"))["n"] for _ in range(5)]) == list(range(5))
+
+
+@needs_root
+@pytest.mark.parametrize("room_for", [0, 2])
+async def test_full_file_system_costs_nothing_when_the_last_receiver_closes(
+    tmpfs, make_layer, caplog, room_for
+):
+    receiver, sender = (make_layer(directory=f"{tmpfs}/ipc") for _ in range(2))
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(receiver.receive("named"), 0.01)
+    for n in range(5):
+        await sender.send("named", {"type": "t", "n": n})
+    fill(tmpfs, room_for)
+    channel = receiver._endpoint.way("named")
+    await receiver.close()
+    assert channel._fifo.fd == -1
+    assert f"no space to park {5 - room_for} messages to named" in caplog.text
+    os.unlink(f"{tmpfs}/filler")
+    assert sorted([(await receiver.receive("named"))["n"] for _ in range(5)]) == list(range(5))
+
+
 @needs_root
 async def test_full_file_system_at_the_start_is_a_clear_error(tmpfs, make_layer):
     layer = make_layer(directory=f"{tmpfs}/ipc")
-    with open(f"{tmpfs}/filler", "wb", buffering=0) as filler, pytest.raises(OSError, match="28"):
-        while True:
-            filler.write(bytes(4096))
+    fill(tmpfs)
     with pytest.raises(
         IPCError, match=f"^{tmpfs}/ipc(/asgi)?: No space left on device: free space"
     ):
