@@ -3,7 +3,7 @@
 One directory a prefix, all of it readable by its user only:
 
     meta            the layout's version and two words that all processes share: the generation,
-                    which ``flush`` advances, and one that changes with each note
+                    which ``flush`` changes, and one that changes with each note
     n/<node>/       one process: its mailbox (a FIFO), its status page, its spool, notes to it
     q/<channel>     one named channel: a FIFO that all receivers share
     p/<channel>/    messages parked while a named channel has no receiver
@@ -17,6 +17,7 @@ descriptor itself: nobody can swap the directory under a running process.
 import contextlib
 import errno
 import os
+import secrets
 import shutil
 import stat
 import time
@@ -125,8 +126,14 @@ class RuntimeDirectory:
         )
 
     def advance(self) -> None:
-        """Begin another generation. One aligned store: no lock, and a stalled process sees it."""
-        self.generation[0] = (self.generation[0] + 1) % (1 << 32)
+        """Begin another generation. One aligned store: no lock, and a stalled process sees it.
+
+        At random, so that a process stopped in here brings no old one back when it goes on.
+        """
+        present = self.generation[0]
+        while (new := secrets.randbits(32)) == present:
+            pass
+        self.generation[0] = new
 
     def make_folder(self, folder: str) -> None:
         with contextlib.suppress(FileExistsError):

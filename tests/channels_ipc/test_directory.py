@@ -388,6 +388,31 @@ def test_directory_being_replaced_by_a_stopped_process_is_an_error_and_no_hang(
     RuntimeDirectory(directory, "asgi").close()
 
 
+def test_flush_by_a_process_stopped_in_the_middle_brings_no_generation_back(directory):
+    stopped, other = (RuntimeDirectory(directory, "asgi") for _ in range(2))
+    word, seen = stopped.generation, []
+
+    class Word:
+        """The shared word; between a look at it and a store to it the other flushes twice."""
+
+        def __getitem__(self, index):
+            value = word[index]
+            for _ in range(2):
+                seen.append(word[index])
+                other.advance()
+            return value
+
+        def __setitem__(self, index, value):
+            word[index] = value
+
+    stopped.generation = Word()
+    stopped.advance()
+    assert word[0] not in seen
+    assert len(set(seen)) == 2
+    stopped.close()
+    other.close()
+
+
 def test_unfinished_and_dead_folders_are_swept(directory):
     place = RuntimeDirectory(directory, "asgi")
     for name in (".new-0123456789abcdef", ".dead-0123456789abcdef", "fedcba9876543210"):
