@@ -6,6 +6,7 @@ import secrets
 import time
 
 from channels_ipc.directory import Listing, RuntimeDirectory, list_folder
+from channels_ipc.limits import SWEEP_S
 from channels_ipc.names import file_name
 from channels_ipc.spool import write_new
 
@@ -41,6 +42,15 @@ class Memberships:
     def groups(self) -> tuple[str, ...]:
         return tuple(self._members)
 
+    def ended(self, now: float) -> list[tuple[str, str]]:
+        """Return the group and the channel of each membership whose time is over."""
+        return [
+            (group, channel)
+            for group, members in self._members.items()
+            for channel, until in members.items()
+            if until <= now
+        ]
+
 
 class Markers:
     """Members that other processes look after, as files: ``g/<group>/<channel>``.
@@ -55,6 +65,7 @@ class Markers:
         self._groups = Listing(directory.root, "g")
         self._listings: dict[str, Listing] = {}
         self._members: dict[str, tuple[tuple[str, ...], dict[str, float]]] = {}
+        self._sweep_at = 0.0
 
     def add(self, group: str, channel: str, until: float) -> None:
         """Write the marker under another name first: its time is right from the first moment."""
@@ -78,15 +89,27 @@ class Markers:
 
     def members(self, group: str) -> list[str]:
         """Return the channels whose membership lasts."""
+        now = time.time()
+        if self._sweep_at <= now:
+            self._sweep(now)
         folder = file_name(group)
         if folder not in self._groups.names():
             return []
-        now = time.time()
         return [channel for channel, until in self._read(folder).items() if until > now]
 
     def clear(self) -> None:
         for group in list_folder(self._directory.root, "g"):
             self._directory.remove_folder(f"g/{group}")
+
+    def _sweep(self, now: float) -> None:
+        """Forget the groups that have no members left."""
+        self._sweep_at = now + SWEEP_S
+        present = frozenset(self._groups.names())
+        for folder in list(self._listings):
+            _, members = self._members.get(folder, ((), {}))
+            if folder not in present or all(until <= now for until in members.values()):
+                self._listings.pop(folder, None)
+                self._members.pop(folder, None)
 
     def _read(self, folder: str) -> dict[str, float]:
         listing = self._listings.setdefault(folder, Listing(self._directory.root, f"g/{folder}"))

@@ -15,15 +15,13 @@ from time import monotonic
 from channels_ipc import wire
 from channels_ipc.directory import RuntimeDirectory
 from channels_ipc.groups import Memberships
-from channels_ipc.limits import Limits
+from channels_ipc.limits import SWEEP_S, Limits
 from channels_ipc.mailbox import Mailbox
 from channels_ipc.messages import Payload, Shared
 from channels_ipc.names import node_of
 from channels_ipc.notes import taken_notes
 from channels_ipc.tally import Tally
 from channels_ipc.waiting import Listener, Waiter, wake, wake_now
-
-SWEEP_S = 10.0  # how often, at most, all queues are looked through; only ever while in use
 
 Item = tuple[float, int, Payload]  # deadline on the monotonic clock, generation, payload
 
@@ -293,9 +291,11 @@ class Inbox:
                 self._on_expired(channel)
 
     def _sweep(self, now: float) -> None:
-        """Drop what expired in channels that nobody uses any more, and their queues."""
+        """Drop what expired in channels and groups that nobody uses any more, and their queues."""
         with self.lock:
             self.sweep_at = now + SWEEP_S
+            for group, channel in self.memberships.ended(now):
+                self._leave(group, channel)
             for channel, queue in list(self.queues.items()):
                 if queue.items:
                     self.make_room(queue)

@@ -1,9 +1,10 @@
-"""How much may wait where: what the layer's settings come to."""
+"""How much may wait where, what the layer's settings come to, and when what has ended goes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 MESSAGES = 4  # of the largest size, that one place may hold in files
+SWEEP_S = 10.0  # how often, at most, all that has ended is looked for; only ever while in use
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from channels.exceptions import ChannelFull, MessageTooLarge
 from django.core.exceptions import ImproperlyConfigured
 
 from channels_ipc import IPCChannelLayer, pipes, wire
+from channels_ipc.groups import Memberships
 from channels_ipc.messages import pack
 
 SIZES = [10, 3_000, 5_000, 1_000_000, 5_000_000]
@@ -591,6 +592,36 @@ async def test_abandoned_channels_are_forgotten(make_layer, monkeypatch):
     await asyncio.sleep(0.05)
     await layer.send(await layer.new_channel(), {"type": "t"})
     assert len(layer._endpoint._inbox.queues) <= 1
+
+
+@pytest.mark.parametrize(("kind", "groups"), [("own", 10_000), ("named", 1_000)])
+async def test_ended_memberships_of_groups_that_nobody_sends_to_are_forgotten(
+    make_layer, kind, groups
+):
+    layer = make_layer(group_expiry=0.05)
+    own = await layer.new_channel()
+    await layer.send(own, {"type": "t", "n": 1})  # the next sweep is in ten seconds
+    endpoint = layer._endpoint
+    for n in range(groups):
+        await layer.group_add(f"group-{n}", own if kind == "own" else "named")
+    for n in range(groups):
+        endpoint._markers.members(f"group-{n}")
+    await asyncio.sleep(0.1)
+    endpoint._inbox.sweep_at = endpoint._markers._sweep_at = 0.0
+    await layer.send(own, {"type": "t", "n": 2})
+    await layer.group_send("another", {"type": "t"})
+    assert vars(endpoint._inbox.memberships) == vars(Memberships())
+    assert not any(endpoint._inbox.mailbox.status.groups)
+    assert endpoint._markers._listings == endpoint._markers._members == {}
+
+
+async def test_lasting_memberships_are_kept_by_a_sweep(members):
+    for n in range(2):
+        for layer, _ in members:
+            layer._endpoint._inbox.sweep_at = layer._endpoint._markers._sweep_at = 0.0
+        await members[0][0].group_send("room", {"type": "t", "n": n})
+        for layer, channel in members:
+            assert await receive(layer, channel) == [n]
 
 
 async def test_endless_supply_leaves_other_tasks_their_turn(make_layer):
