@@ -20,7 +20,7 @@ import pytest
 from channels_ipc import IPCChannelLayer
 
 ROOT = Path(__file__).parents[2]
-DURATION_S = float(os.environ.get("CHANNELS_IPC_FUZZ_S", "9"))
+DURATION_S = float(os.environ.get("CHANNELS_IPC_FUZZ_S", "5"))  # of each test
 FIRST_SEED = int(os.environ.get("CHANNELS_IPC_FUZZ_SEED", "1"))
 CAPACITY = 40
 STEPS = 100  # with the same processes and their successors
@@ -151,15 +151,18 @@ class Model:
 
 
 class Play:
-    """One run: the actors, the model, and the random choices."""
+    """One run: the actors, the model, and the random choices.
 
-    def __init__(self, seed, directory):
+    A ``quiet`` one does nothing that keeps it from telling exactly what must be counted as dropped.
+    """
+
+    def __init__(self, seed, directory, *, quiet):
         self.random = random.Random(seed)
         self.directory = directory
+        self.quiet = quiet
         self.model = Model()
         self.numbers = iter(range(1_000_000))
         self.dropped_by_the_killed = 0
-        self.uncounted = 0
         self.actors = [self.actor() for _ in range(3)]
 
     def actor(self):
@@ -173,10 +176,9 @@ class Play:
             self.receive: 8,
             self.join: 4,
             self.leave: 2,
-            self.kill: 1,
-            self.stop: 1,
-            self.flush: 0.3,
         }
+        if not self.quiet:
+            steps |= {self.kill: 1, self.stop: 1, self.flush: 0.3}
         self.random.choices(list(steps), list(steps.values()))[0]()
 
     def some_channel(self):
@@ -218,7 +220,9 @@ class Play:
 
     def join(self):
         channel, group = self.some_channel(), self.random.choice(GROUPS)
-        self.random.choice(self.actors).do("group_add", group, channel)
+        # One that its owner and another process have added may be counted by both as full.
+        owners = [actor for actor in self.actors if channel in actor.channels] * self.quiet
+        self.random.choice(owners or self.actors).do("group_add", group, channel)
         self.model.members[group].add(channel)
 
     def leave(self):
@@ -236,7 +240,6 @@ class Play:
             self.bursts([actor]) if self.random.random() < 0.5 else None
         victim.process.send_signal(self.random.choice((signal.SIGKILL, signal.SIGTERM)))
         self.dropped_by_the_killed += victim.dropped
-        self.uncounted += 3 * BURST * len(self.actors)
         victim.end()
         for channel in channels:
             self.model.perhaps[channel][sender] += numbers
@@ -266,35 +269,40 @@ class Play:
                 assert not due or " to " in sender, f"{channel}: {due} of {sender} lost"
                 self.model.missed += len(due)
         dropped = sum(actor.dropped for actor in self.actors) + self.dropped_by_the_killed
-        assert self.model.missed <= dropped + self.uncounted
+        # What the killed had dropped may be more: nobody misses what was to their own channels.
+        assert self.model.missed <= dropped
+        assert self.model.missed == dropped or not self.quiet
 
 
-def play(seed, directory):
-    play = Play(seed, directory)
+def play(seed, directory, *, quiet):
+    play = Play(seed, directory, quiet=quiet)
     try:
         for _ in range(STEPS):
             play.step()
         play.finish()
-        return play.model.received
+        return play.model
     finally:
         for actor in play.actors:
             actor.end()
 
 
 @pytest.mark.timeout(DURATION_S + 60)
-async def test_random_use_by_processes_that_die_loses_and_doubles_nothing(directory):
+@pytest.mark.parametrize("quiet", [False, True], ids=["killed", "quiet"])
+async def test_random_use_loses_and_doubles_nothing(directory, quiet):
     # Somebody who lives on, as a server does, keeps the named channels of the killed.
     witness = IPCChannelLayer(directory=directory, capacity=CAPACITY)
     listening = asyncio.create_task(witness.receive(await witness.new_channel()))
-    end, seed = time.monotonic() + DURATION_S, FIRST_SEED
+    end, seed, missed = time.monotonic() + DURATION_S, FIRST_SEED, 0
     while time.monotonic() < end:
         try:
-            received = await asyncio.to_thread(play, seed, directory)
+            model = await asyncio.to_thread(play, seed, directory, quiet=quiet)
         except AssertionError as error:
             pytest.fail(f"seed {seed}: {error}")
-        assert received > STEPS
+        assert model.received > STEPS
+        missed += model.missed
         await witness.flush()
         seed += 1
+    assert missed > 0  # or there was nothing to count
     listening.cancel()
     await witness.close()
     after = IPCChannelLayer(directory=directory)
