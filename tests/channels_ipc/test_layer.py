@@ -292,8 +292,9 @@ async def test_messages_of_two_senders_arrive_in_the_order_of_sending(make_layer
 
 async def test_too_large_message_is_refused_by_name(make_layer):
     layer = make_layer(message_limit=1000)
-    with pytest.raises(layer.MessageTooLarge, match="message_limit is 1000"):
-        await layer.send("named", {"type": "t", "body": b"x" * 1000})
+    for call in (layer.send, layer.group_send):
+        with pytest.raises(layer.MessageTooLarge, match="message_limit is 1000"):
+            await call("named", {"type": "t", "body": b"x" * 1000})
     assert layer.MessageTooLarge is MessageTooLarge
     assert layer.ChannelFull is ChannelFull
 
@@ -307,9 +308,22 @@ async def test_invalid_names_are_refused(make_layer, name):
         await layer.receive(name)
     with pytest.raises(TypeError):
         await layer.group_send(name, {"type": "t"})
+    for call in (layer.group_add, layer.group_discard):
+        for group, channel in ((name, "named"), ("room", name)):
+            with pytest.raises(TypeError):
+                await call(group, channel)
 
 
-@pytest.mark.parametrize("name", [".", "..", ".new", "Case", "case", "x!y", "=", "-"][:6])
+async def test_new_channel_begins_with_the_prefix_it_was_asked_for(make_layer):
+    layer, other = make_layer(), make_layer()
+    names = [await layer.new_channel("chat") for _ in range(2)]
+    assert all(name.startswith("chat.") for name in names)
+    for n, name in enumerate(names):
+        await other.send(name, {"type": "t", "n": n})
+    assert [await receive(layer, name) for name in names] == [[0], [1]]
+
+
+@pytest.mark.parametrize("name", [".", "..", ".new", "Case", "case", "x!y", "-"])
 async def test_awkward_names_are_channels_of_their_own(make_layer, name):
     layer, other = make_layer(), make_layer()
     await other.send(name, {"type": "t", "n": name})
@@ -428,11 +442,12 @@ async def test_discarding_who_is_no_member_does_nothing(make_layer):
 
 
 async def test_full_member_is_dropped_counted_and_logged(members, caplog):
-    layer = members[0][0]
+    layer, other = members[0][0], members[-1][0]
     for n in range(5):
         await layer.group_send("room", {"type": "t", "n": n})
         await asyncio.sleep(0.01)
-    assert layer.dropped.count > 0
+    # Two of five messages for each member: the owner counts, for the named channel the sender.
+    assert (layer.dropped.count, other.dropped.count) == (2 * 2 + 2, 2 * 2)
     assert "dropped a group's message" in caplog.text
     for member, channel in members[:2]:
         assert await receive(member, channel, 3) == [0, 1, 2]
