@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -318,6 +319,55 @@ def test_exhausted_descriptors_are_a_clear_error_and_pass(run):
         assert "/ipc" in line
     assert [first, second] == ["big", "big"]
     assert last == "1"
+
+
+@needs_root
+@pytest.mark.parametrize(("left", "least_bytes"), [("a megabyte", 131_072), ("nothing", 4096)])
+def test_user_whose_share_of_pipes_is_used_up_is_told_and_loses_nothing(
+    as_nobody, shared, left, least_bytes
+):
+    os.chown(shared, NOBODY, NOBODY)
+    *lines, named, local = as_nobody(
+        """
+import fcntl, logging
+logging.basicConfig(stream=sys.stdout, format="%(message)s")
+held = []
+try:
+    while True:
+        held += os.pipe()
+        fcntl.fcntl(held[-1], fcntl.F_SETPIPE_SZ, 1 << 20)
+except PermissionError:
+    for fd in held[-4:-2] if args[0] == "a megabyte" else (): os.close(fd)
+async def main():
+    mine, other = layer(capacity=1000), layer(capacity=1000)
+    channel = await mine.new_channel()
+    try: await asyncio.wait_for(mine.receive("named"), 0.01)
+    except TimeoutError: pass
+    for name in ("named", channel):
+        accepted = 0
+        try:
+            while True:
+                await other.send(name, {"type": "t", "n": accepted, "body": b"x" * 900})
+                accepted += 1
+        except ChannelFull: pass
+        for n in range(accepted):
+            assert (await mine.receive(name))["n"] == n
+        say(accepted)
+asyncio.run(main())
+os._exit(0)
+""",
+        f"{shared}/ipc",
+        left,
+    ).splitlines()
+    assert 0 < int(named) < 1000
+    assert 0 < int(local) < 1000
+    for line, what in zip(lines, ("a mailbox", f"{shared}/ipc/asgi/q/named"), strict=True):
+        held = re.fullmatch(
+            rf"{what} holds (\d+) bytes, not (1048576|1024000):"
+            r" see fs.pipe-max-size and fs.pipe-user-pages-soft",
+            line,
+        )
+        assert least_bytes <= int(held[1]) < 1_000_000
 
 
 @pytest.fixture
