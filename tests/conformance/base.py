@@ -91,8 +91,6 @@ def parameter(subject: Subject, rule: Callable[..., Any]) -> Any:
         marks.append(pytest.mark.skip(reason=f"not applicable: {subject.name} is one process"))
     elif rule.__name__ in subject.breaks:
         marks.append(pytest.mark.xfail(reason=subject.breaks[rule.__name__], strict=True))
-    elif rule.__name__ in subject.races:
-        marks.append(pytest.mark.xfail(reason=subject.races[rule.__name__], strict=False))
     return pytest.param(subject, id=subject.name, marks=marks)
 
 

@@ -111,11 +111,6 @@ REDIS_PUBSUB = Subject(
         "test_cancelled_receive_loses_nothing": QUEUE_GOES,
         "test_cancelled_receive_of_a_named_channel_loses_nothing": QUEUE_GOES,
     },
-    races={
-        "test_descriptors_do_not_leak": (
-            "on a busy machine one of its 300 messages may not have come after two seconds"
-        ),
-    },
 )
 
 SUBJECTS = (IPC, REDIS, REDIS_PUBSUB, INMEMORY)

@@ -19,7 +19,7 @@ from .suite import SECTIONS
 PAGE = Path(__file__).parents[2] / "docs" / "channel-layers.md"
 BEGIN = "<!-- matrix: written by `python -m tests.conformance.matrix` -->"
 END = "<!-- end of matrix -->"
-KEEPS, BREAKS, RACE, NOT_APPLICABLE = "yes", "no", "at times not", "n/a"
+KEEPS, BREAKS, NOT_APPLICABLE = "yes", "no", "n/a"
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,12 @@ def expected(rule: Rule, subject: Subject) -> str:
     """Return what the suite expects of ``subject``: yes, no or n/a."""
     if not applies(subject, rule.test):
         return NOT_APPLICABLE
-    if rule.name in subject.races:
-        return RACE
     return BREAKS if rule.name in subject.breaks else KEEPS
 
 
 def markdown(subjects: Sequence[Subject]) -> str:
     """Return the expected matrix as Markdown, each "no" with the number of its reason."""
-    reasons = list(dict.fromkeys(chain(*(known(one).values() for one in subjects))))
+    reasons = list(dict.fromkeys(chain(*(one.breaks.values() for one in subjects))))
     lines = [row("Rule", *(one.name for one in subjects)), row("---", *[":-:"] * len(subjects))]
     section = None
     for rule in rules():
@@ -66,19 +64,14 @@ def markdown(subjects: Sequence[Subject]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def known(subject: Subject) -> dict[str, str]:
-    """Return the reason of each rule that ``subject`` breaks, always or at times."""
-    return {**subject.breaks, **subject.races}
-
-
 def row(*cells: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
 def cell(rule: Rule, subject: Subject, reasons: Sequence[str]) -> str:
     answer = expected(rule, subject)
-    if answer in (BREAKS, RACE):
-        return f"**{answer}** ({reasons.index(known(subject)[rule.name]) + 1})"
+    if answer == BREAKS:
+        return f"**{answer}** ({reasons.index(subject.breaks[rule.name]) + 1})"
     return answer
 
 

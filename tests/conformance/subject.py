@@ -13,7 +13,6 @@ class Subject:
 
     ``breaks`` maps the name of a rule's test to the reason why this layer breaks that rule. Such a
     test must fail: one that passes after all fails the run, so that the reasons stay true.
-    ``races`` are rules that it breaks only when two things meet: their tests may pass or fail.
     ``shortest_expiry_s`` is the least that the layer keeps to: rules about time wait longer.
     ``crosses_processes=False`` makes the rules about several processes "not applicable".
     """
@@ -22,7 +21,6 @@ class Subject:
     backend: str
     config: Mapping[str, Any] = field(default_factory=dict)
     breaks: Mapping[str, str] = field(default_factory=dict)
-    races: Mapping[str, str] = field(default_factory=dict)
     shortest_expiry_s: float = 1
     crosses_processes: bool = True
     marks: tuple[pytest.MarkDecorator, ...] = ()

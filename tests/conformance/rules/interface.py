@@ -84,6 +84,8 @@ class Names(LayerRules):
             with pytest.raises(TypeError):
                 await receive(layer, name)
             with pytest.raises(TypeError):
-                await layer.group_add(name, channel)
-            with pytest.raises(TypeError):
                 await layer.group_send(name, {"type": "x"})
+            for call in (layer.group_add, layer.group_discard):
+                for arguments in ((name, channel), ("group", name)):
+                    with pytest.raises(TypeError):
+                        await call(*arguments)
