@@ -23,7 +23,8 @@ swarm-test: env
 	@$(BIN)/python -m bench.swarm
 	$(BIN)/python -m pytest -m swarm tests/swarm $(PYTEST_ARGS)
 
-# Fills in what README.md takes from the code and from the newest published campaign.
+# Fills in what README.md and docs/channels-ipc.md take from the code and the newest published
+# campaign.
 front-page: env
 	$(BIN)/python -m bench.front_page
 

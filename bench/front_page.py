@@ -1,6 +1,6 @@
-"""The parts of README.md that are made from code and data: ``python -m bench.front_page``.
+"""What README.md and docs/channels-ipc.md take from code and data: ``python -m bench.front_page``.
 
-Each stands between two comments, ``<!-- name -->`` and ``<!-- /name -->``. A test asserts that
+Each part stands between two comments, ``<!-- name -->`` and ``<!-- /name -->``. A test asserts that
 filling them in again changes nothing.
 """
 
@@ -10,8 +10,10 @@ from pathlib import Path
 
 from bench import findings, summary
 from bench.conclusions import caution, standing
+from bench.layers.relayed import judged
 from bench.records import read, read_campaign
 from bench.report import inline
+from bench.results import read_results
 from bench.variants import SERVERS, VARIANTS, Variant
 from bench.workloads import WORKLOADS
 
@@ -47,6 +49,17 @@ def parts(root: Path = ROOT) -> dict[str, str]:
         "variants": "\n".join(_variants()),
         "results": "\n".join([*headline, *_others(root)]),
     }
+
+
+def layer_parts(root: Path = ROOT) -> dict[str, str]:
+    """Return what stands in each place of docs/channels-ipc.md."""
+    published = newest(root / "results")
+    if published is None:
+        return {"relayed": "The headline campaign is not yet."}
+    summed = read_results(published).summary
+    link = f"[the headline campaign of {published.name}](../results/{published.name}/README.md)"
+    head = f"In {link}, of {summed.campaign.rounds} rounds:\n"
+    return {"relayed": "\n".join([head, *judged(summed)])}
 
 
 def newest(results: Path) -> Path | None:
@@ -161,8 +174,9 @@ def _picture(folder: Path, chart: str) -> Iterator[str]:
 
 
 def main() -> None:
-    readme = ROOT / "README.md"
-    readme.write_text(fill(readme.read_text(), parts()))
+    for page, made in (("README.md", parts()), ("docs/channels-ipc.md", layer_parts())):
+        path = ROOT / page
+        path.write_text(fill(path.read_text(), made))
 
 
 if __name__ == "__main__":

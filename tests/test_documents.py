@@ -56,6 +56,11 @@ def test_front_page_says_what_the_code_and_the_newest_campaign_say():
     assert front_page.fill(readme, front_page.parts()) == readme, "run: make front-page"
 
 
+def test_layers_page_says_what_the_newest_campaign_says():
+    page = (ROOT / "docs" / "channels-ipc.md").read_text()
+    assert front_page.fill(page, front_page.layer_parts()) == page, "run: make front-page"
+
+
 def test_front_page_shows_the_newest_campaign(tmp_path):
     for day in ("2026-01-02", "2026-01-10", "2026-01-11-layers", "local"):
         (tmp_path / day).mkdir()
