@@ -12,7 +12,7 @@ from channels_ipc import pipes, wire
 from channels_ipc.directory import RuntimeDirectory
 from channels_ipc.tally import Tally
 
-RECORD_SIZE = 1024
+RECORD_SIZE = min(1024, wire.FRAME_LIMIT)  # written at once, as every frame
 _PATIENCE = 1000  # tries, each of a microsecond or a turn of another process
 _UNREAD = (errno.ENXIO, errno.ENOENT)  # no process reads it; it was just removed for that
 
