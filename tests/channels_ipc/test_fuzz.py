@@ -180,6 +180,9 @@ class Play:
         if not self.quiet:
             steps |= {self.kill: 1, self.stop: 1, self.flush: 0.3}
         self.random.choices(list(steps), list(steps.values()))[0]()
+        # Each has a turn to read its mailbox: one that is full counts as one, whatever its members.
+        for actor in self.actors:
+            actor.do("receive", actor.channels[0], 0, 0)
 
     def some_channel(self):
         own = [channel for actor in self.actors for channel in actor.channels]
