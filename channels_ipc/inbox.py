@@ -121,7 +121,8 @@ class Inbox:
         """Tell senders until when the queue is full: so many must expire that there is room."""
         queue.full = len(queue.items) >= queue.capacity
         if queue.full:
-            self.mailbox.status.mark_full(queue.channel, queue.items[-queue.capacity][0])
+            until = max(queue.items[0][0], queue.items[-queue.capacity][0])
+            self.mailbox.status.mark_full(queue.channel, until)
         else:
             self.mailbox.status.clear_full(queue.channel)
 
