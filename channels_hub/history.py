@@ -23,7 +23,9 @@ class History:
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
         self.size_bytes = 0
-        self._records: deque[Remembered] = deque()
+        # ``Remembered`` as plain tuples: the garbage collector stops looking at one that holds only
+        # plain values. At tens of thousands it would stop the process for a while, again and again.
+        self._records: deque[tuple[int, int, int, str, bytes]] = deque()
         self._since_ns: dict[str, int] = {}
         # topic -> publisher -> the last position that was forgotten
         self._forgotten: dict[str, dict[int, int]] = {}
@@ -37,11 +39,14 @@ class History:
         self._since_ns.pop(topic, None)
         self._forgotten.pop(topic, None)
 
-    def add(self, record: Remembered) -> None:
-        self._records.append(record)
-        self.size_bytes += len(record.enclosed)
+    def add(
+        self, timestamp_ns: int, publisher: int, position: int, topic: str, enclosed: bytes
+    ) -> None:
+        """Remember what a ``Remembered`` would hold."""
+        self._records.append((timestamp_ns, publisher, position, topic, enclosed))
+        self.size_bytes += len(enclosed)
         while self.size_bytes > self.limit_bytes:
-            oldest = self._records.popleft()
+            oldest = Remembered._make(self._records.popleft())
             self.size_bytes -= len(oldest.enclosed)
             if oldest.topic in self._since_ns:
                 forgotten = self._forgotten.setdefault(oldest.topic, {})
@@ -55,11 +60,8 @@ class History:
         Of a publisher that ``positions`` does not name, what it published from ``since_ns`` on.
         """
         wanted = frozenset(topics)
-        return [
-            record
-            for record in self._records
-            if record.topic in wanted and is_newer(record, positions, since_ns)
-        ]
+        about = (Remembered._make(record) for record in self._records if record[3] in wanted)
+        return [record for record in about if is_newer(record, positions, since_ns)]
 
     def covers(self, topic: str, positions: Mapping[int, int], since_ns: int) -> bool:
         """Whether ``after`` gives everything that ``topic`` got after ``positions``."""

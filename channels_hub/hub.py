@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from channels.exceptions import ChannelFull
 from channels.layers import get_channel_layer
 
-from channels_hub.history import History, Remembered
+from channels_hub.history import History
 from channels_hub.outbox import Outbox
 from channels_hub.records import HEADER, enclose
 
@@ -244,7 +244,7 @@ class Hub:
             return
         enclosed = enclose(record)
         timestamp_ns, publisher, position, _, _ = HEADER.unpack_from(record)
-        self.history.add(Remembered(timestamp_ns, publisher, position, topic, enclosed))
+        self.history.add(timestamp_ns, publisher, position, topic, enclosed)
         for pending in clients.values():
             pending.append(enclosed)
         self.delivered += len(clients)

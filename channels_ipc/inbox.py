@@ -172,12 +172,13 @@ class Inbox:
         self, group: str, payload: bytes, deadline: float, generation: int
     ) -> list[Waiter]:
         """Queue a message for every member; return the coroutines to wake."""
-        item = (deadline, generation, Shared(payload))
+        members = self.memberships.members(group)
+        item = (deadline, generation, payload if len(members) == 1 else Shared(payload))
         now = monotonic()
         queues = self.queues
         waiters = []
         ended = []
-        for channel, until in self.memberships.members(group).items():
+        for channel, until in members.items():
             if until <= now:
                 ended.append(channel)
                 continue

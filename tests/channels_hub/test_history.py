@@ -1,3 +1,5 @@
+import gc
+
 import pytest
 
 from channels_hub.history import History, Remembered
@@ -17,30 +19,30 @@ def history():
 
 def test_after_gives_what_is_newer_in_the_order_it_came(history):
     for position, topic in enumerate("abab", 1):
-        history.add(remembered(topic, position))
+        history.add(*remembered(topic, position))
     assert [record.position for record in history.after({"a", "b"}, {1: 2}, 0)] == [3, 4]
     assert [record.position for record in history.after({"a"}, {1: 1}, 0)] == [3]
 
 
 def test_after_of_an_unknown_publisher_goes_by_time(history):
-    history.add(remembered("a", 1, publisher=9, timestamp_ns=50))
-    history.add(remembered("a", 2, publisher=9, timestamp_ns=60))
+    history.add(*remembered("a", 1, publisher=9, timestamp_ns=50))
+    history.add(*remembered("a", 2, publisher=9, timestamp_ns=60))
     assert [record.position for record in history.after({"a"}, {1: 5}, 60)] == [2]
 
 
 def test_history_keeps_to_its_limit(history):
     for position in range(1, 20):
-        history.add(remembered("a", position))
+        history.add(*remembered("a", position))
     assert history.size_bytes == 50
     assert [record.position for record in history.after({"a"}, {}, 0)] == [15, 16, 17, 18, 19]
 
 
 def test_topic_is_covered_until_something_unseen_is_forgotten(history):
     for position in range(1, 7):
-        history.add(remembered("a", position))
+        history.add(*remembered("a", position))
     assert history.covers("a", {1: 1}, since_ns=10)
     assert not history.covers("a", {}, since_ns=10)
-    history.add(remembered("b", 7))
+    history.add(*remembered("b", 7))
     assert not history.covers("a", {1: 1}, since_ns=10)
     assert history.covers("b", {}, since_ns=10)
 
@@ -56,3 +58,11 @@ def test_topic_that_was_left_is_not_covered_when_it_is_joined_again(history):
     history.start("a", now_ns=20)
     assert not history.covers("a", {}, since_ns=10)
     assert history.covers("a", {}, since_ns=20)
+
+
+def test_collector_of_garbage_does_not_look_at_what_is_remembered():
+    history = History(10_000)
+    for position in range(1, 100):
+        history.add(*remembered("a", position))
+    gc.collect()
+    assert not any(gc.is_tracked(record) for record in history._records)
