@@ -128,7 +128,7 @@ def _limited(results: Results, row: Row) -> bool:
 def _table(results: Results, shown: Sequence[Row]) -> Iterator[str]:
     then_alone = next(one.requests_rps for one in framework_baseline() if one.row == "nginx only")
     yield (
-        "| | requests/s (range) | to nginx alone | in 2012 | then, to nginx alone "
+        "| | to nginx alone | in 2012, to nginx alone | requests/s (range) | in 2012 "
         "| CPU µs, user | system | p99 ms | ab, requests/s | rounds |"
     )
     yield "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
@@ -136,10 +136,10 @@ def _table(results: Results, shown: Sequence[Row]) -> Iterator[str]:
         then = row.then_rps
         yield _line(
             row.title,
-            _ranged(figure(results, row.name, "rps")),
             _ratio(results, row.name, ALONE, "rps"),
-            MISSING if then is None else number(then),
             MISSING if then is None else times(then / then_alone),
+            _ranged(figure(results, row.name, "rps")),
+            MISSING if then is None else number(then),
             *_cpu(results, row),
             _median(figure(results, row.name, "p99_ms")),
             _ranged(figure(results, row.name, "rps", "ab")),
@@ -149,8 +149,8 @@ def _table(results: Results, shown: Sequence[Row]) -> Iterator[str]:
 
 def _ladder(results: Results, shown: Sequence[Row]) -> Iterator[str]:
     yield (
-        "| | what it adds | trips to a thread | threads made | CPU µs, user | system "
-        "| CPU, to stock | requests/s (range) | requests/s, to stock | rounds |"
+        "| | what it adds | trips to a thread | threads made | CPU, to stock "
+        "| requests/s, to stock | CPU µs, user | system | requests/s (range) | rounds |"
     )
     yield "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|"
     for row in shown:
@@ -160,10 +160,10 @@ def _ladder(results: Results, shown: Sequence[Row]) -> Iterator[str]:
             row.why,
             str(hops.get("hops", MISSING)),
             str(hops.get("threads", MISSING)),
-            *_cpu(results, row),
             _ratio(results, row.name, STOCK, "cpu_us"),
-            _ranged(figure(results, row.name, "rps")),
             _ratio(results, row.name, STOCK, "rps"),
+            *_cpu(results, row),
+            _ranged(figure(results, row.name, "rps")),
             _rounds(results, row),
         )
     yield ""

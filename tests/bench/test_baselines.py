@@ -341,7 +341,7 @@ def test_row_without_a_valid_round_is_a_gap_and_no_zero():
     found = results(**COSTS)
     text = readme(replace(found, rows=(*found.rows, "flask")), [])
     (line,) = [line for line in text.splitlines() if line.startswith("| Flask |")]
-    assert "| – | – | 708 |" in line
+    assert "| – | 0.187 | – | 708 |" in line
     assert line.endswith("| 0/10 |")
 
 
