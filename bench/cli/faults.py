@@ -18,16 +18,14 @@ from bench.errors import BadInput
 from bench.faults.cases import FAULTS, Outcome, Unharmed, outcomes
 from bench.faults.page import Results, write
 from bench.ledger import LOCAL, new_folder
+from bench.proxies import PROXIES
 from bench.variants import VARIANTS, Variant, resolve
 
 FAILED = 1
 ROUNDS = 3
-# One of each interface in front of several ports: what breaks is not the channel layer.
-DEFAULT = [
-    one.name
-    for one in VARIANTS.values()
-    if one.sharing == "ports" and one.server in ("uvicorn", "gunicorn") and one.layer != "redis"
-]
+# With sockets and without, on several ports: what breaks is not the channel layer. Daphne, whose
+# study this is, does not say which process has a socket.
+DEFAULT = [one.name for one in VARIANTS.values() if one.sharing == "ports" and one.layer != "redis"]
 
 
 @click.command()
@@ -57,8 +55,9 @@ def faults(
     started, console = datetime.now(UTC), Console(soft_wrap=True, highlight=False)
     chosen = [resolve(name) for name in variants or DEFAULT]
     for variant in chosen:
-        if variant.proxy == "direct":
-            raise BadInput(f"{variant.name} has no proxy in front: `bench list` has those that do")
+        if variant.proxy not in PROXIES:
+            which = ", ".join(PROXIES)
+            raise BadInput(f"{variant.name} has none of {which} in front: see `bench list`")
         supervise.require(variant, os.environ)
     seed = secrets.randbelow(2**32) if seed is None else seed
     folder = new_folder(into or LOCAL / f"{started:%Y%m%d-%H%M%S}-faults", started)
@@ -134,9 +133,17 @@ class Book:
 
 def line(outcome: Outcome) -> str:
     """Return what a person wants to see go by."""
-    said = f"{outcome.variant} {outcome.fault}: {outcome.requests_lost} of {outcome.requests}"
+    said = (
+        f"{outcome.variant} {outcome.fault}: {outcome.requests_lost} of {outcome.requests} "
+        f"requests lost, {outcome.repeated} repeated"
+    )
     if not outcome.sockets:
-        return f"{said} requests lost"
+        return said
     ended = sum(outcome.sockets_ended.values())
     lost = "" if outcome.sockets_lost is None else f", {outcome.sockets_lost} of them needlessly"
-    return f"{said} requests lost; {ended} of {outcome.sockets} sockets ended{lost}"
+    failed = sum(outcome.handshakes_failed.values())
+    return (
+        f"{said}; {ended} of {outcome.sockets} sockets ended{lost}; {failed} of "
+        f"{outcome.handshakes} handshakes failed; {outcome.messages_lost} of "
+        f"{outcome.messages_sent} messages lost"
+    )

@@ -1,15 +1,17 @@
 """The fault table, as the README of its folder and as JSON beside it."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from bench.faults import traffic
-from bench.faults.cases import FAULTS, Outcome
+from bench.faults.cases import FAULTS, STALLED_S, Outcome
+from bench.faults.connection import OK
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 @dataclass(frozen=True)
@@ -52,12 +54,19 @@ def page(results: Results) -> Iterator[str]:
     if results.finished is None:
         yield "**Interrupted**: some rounds are missing.\n"
     yield (
-        f"{traffic.CLIENTS} clients send `GET /`, each on a new connection, under "
-        f"{traffic.CLIENTS / traffic.PAUSE_S:.0f} requests a second in all; {traffic.SOCKETS} "
-        f"WebSockets send a message every {traffic.MESSAGE_PAUSE_S:g} s and take it back. Every "
-        "request, socket and message is accounted for. A socket that was open to a process that "
-        "was killed or stopped is lost with it, whatever stands in front: those are counted "
-        "apart, the others are the front's losses. All rounds are added up.\n"
+        f"{traffic.CLIENTS} clients send `GET /`, half of them on a connection that they keep and "
+        "half on a new one each time, under "
+        f"{traffic.CLIENTS / traffic.PAUSE_S:.0f} requests a second in all; "
+        f"{traffic.SOCKETS} WebSockets send a message every {traffic.MESSAGE_PAUSE_S:g} s and "
+        "take it back, and one client opens a socket for a single message, again and again: the "
+        "handshakes. Every request, socket and message is accounted for. A request that finds its "
+        "kept connection closed before any byte of an answer is sent once more, as browsers do: "
+        "those are repeated, and lost only if that fails as well. A socket that was open to a "
+        "process that was killed or stopped is lost with it, whatever stands in front: those are "
+        "counted apart, the others are the front's losses. So with a handshake that had succeeded "
+        '("open, then"), and with a message that was under way. A process is killed '
+        f"{STALLED_S:g} s after it was made to stop, so that requests wait in it. All rounds are "
+        "added up, and of durations the worst is shown.\n"
     )
     for fault in FAULTS.values():
         rows = [one for one in results.outcomes if one.fault == fault.name]
@@ -68,8 +77,9 @@ def page(results: Results) -> Iterator[str]:
 
 _PROGRAMS = ("nginx", "haproxy", "apache2")
 _HEADS = (
-    "variant", "requests", "lost", "how", "failing for, s", "slowest failure, ms",
-    "slowest, ms", "sockets", "ended with their process", "lost", "messages", "wrong",
+    "variant", "requests", "repeated", "lost", "how", "failing for, s", "median failure, ms",
+    "slowest failure, ms", "slowest, ms", "sockets", "ended with their process", "lost",
+    "handshakes", "failed", "messages", "lost", "wrong",
 )  # fmt: skip
 
 
@@ -77,7 +87,7 @@ def section(title: str, outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Yield the table of one fault: a row a variant."""
     yield f"## {title[0].upper()}{title[1:]}\n"
     yield f"| {' | '.join(_HEADS)} |"
-    yield "|---|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|"
+    yield "|---|--:|--:|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|---|--:|--:|--:|"
     for name in dict.fromkeys(one.variant for one in outcomes):
         yield row([one for one in outcomes if one.variant == name])
     yield ""
@@ -91,15 +101,20 @@ def row(rounds: Sequence[Outcome]) -> str:
     cells = (
         f"`{rounds[0].variant}`",
         f"{sum(one.requests for one in rounds):,}",
+        f"{sum(one.repeated for one in rounds):,}",
         f"{sum(one.requests_lost for one in rounds):,}",
-        how(rounds),
+        how(one.results for one in rounds),
         worst([one.failing_s for one in rounds]),
+        worst([one.median_failure_ms for one in rounds]),
         worst([one.slowest_failure_ms for one in rounds]),
         worst([one.slowest_ms for one in rounds]),
         f"{sockets}" if sockets else "",
         f"{sum(inevitable)}" if told else ended(rounds) if sockets else "",
         f"{sum(one.sockets_lost or 0 for one in rounds)}" if told else "",
-        f"{sum(one.messages for one in rounds):,}" if sockets else "",
+        f"{sum(one.handshakes for one in rounds):,}" if sockets else "",
+        (how(one.handshakes_failed for one in rounds) or "0") if sockets else "",
+        f"{sum(one.messages_sent for one in rounds):,}" if sockets else "",
+        f"{sum(one.messages_lost for one in rounds):,}" if sockets else "",
         f"{sum(one.messages_wrong for one in rounds)}" if sockets else "",
     )
     return f"| {' | '.join(cells)} |"
@@ -111,13 +126,12 @@ def ended(rounds: Sequence[Outcome]) -> str:
     return f"{count} ended"
 
 
-def how(rounds: Sequence[Outcome]) -> str:
-    """Return what came of the requests that were lost, and how often."""
-    kinds: dict[str, int] = {}
-    for one in rounds:
-        for kind, count in one.results.items():
-            kinds[kind] = kinds.get(kind, 0) + count
-    return ", ".join(f"{count} {kind}" for kind, count in kinds.items() if kind != traffic.OK)
+def how(results: Iterable[dict[str, int]]) -> str:
+    """Return what came of those that were lost, and how often."""
+    kinds: Counter[str] = Counter()
+    for one in results:
+        kinds.update(one)
+    return ", ".join(f"{count} {kind}" for kind, count in kinds.items() if kind != OK)
 
 
 def worst(values: Sequence[float | None]) -> str:

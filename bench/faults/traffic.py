@@ -3,29 +3,31 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
-CLIENTS = 8  # that send requests, one after the other, each on a connection of its own
+from bench.faults.connection import OK, TIMEOUT_S, Client
+
+CLIENTS = 8  # that send requests, one after the other; every second one keeps its connection
 PAUSE_S = 0.04  # of a client between two requests: together under 200 a second
 SOCKETS = 32
 MESSAGE_PAUSE_S = 0.1  # of a socket between two messages
-TIMEOUT_S = 10.0  # above it a request counts as hung
-OK = "ok"
 
 
 @dataclass(frozen=True)
 class Request:
-    """One request: when it was sent (``time.monotonic``), how long it took, what came of it."""
+    """One request: when it was sent (``time.monotonic``), how long it took, what came of it.
+
+    A handshake is one, too. ``repeated``: it was sent once more, on another connection.
+    """
 
     sent_s: float
     took_s: float
     result: str  # OK, or what a person would call the failure: "status 502", "cut off", "hung"
+    repeated: bool = False
 
 
 @dataclass
@@ -41,19 +43,20 @@ class Socket:
 
 @dataclass
 class Seen:
-    """All that the clients saw."""
+    """All that the clients saw. ``handshakes`` are those of sockets opened while it went on."""
 
     requests: list[Request] = field(default_factory=list)
     sockets: list[Socket] = field(default_factory=list)
+    handshakes: list[Request] = field(default_factory=list)
 
-    @property
-    def results(self) -> dict[str, int]:
-        """How often what came of a request."""
-        return dict(Counter(request.result for request in self.requests).most_common())
 
-    @property
-    def failed(self) -> list[Request]:
-        return [request for request in self.requests if request.result != OK]
+def results(requests: Iterable[Request]) -> dict[str, int]:
+    """Return how often what came of a request."""
+    return dict(Counter(request.result for request in requests).most_common())
+
+
+def failed(requests: Iterable[Request]) -> list[Request]:
+    return [request for request in requests if request.result != OK]
 
 
 async def observed(
@@ -69,8 +72,11 @@ async def observed(
     async with asyncio.TaskGroup() as group:
         for socket in opened:
             group.create_task(_talk(socket, seen, over))
+        if sockets:
+            group.create_task(_greet(base_url, seen, over))
         for number in range(CLIENTS):
-            group.create_task(_ask(base_url, seen, over, number * PAUSE_S / CLIENTS))
+            client = Client(base_url, keeps=number % 2 == 0)
+            group.create_task(_ask(client, seen, over, number * PAUSE_S / CLIENTS))
         await asyncio.sleep(before_s)
         began_s = time.monotonic()
         try:
@@ -81,50 +87,16 @@ async def observed(
     return seen, began_s
 
 
-async def _ask(base_url: str, seen: Seen, over: asyncio.Event, wait_s: float) -> None:
-    await asyncio.sleep(wait_s)
-    while not over.is_set():
-        sent_s = time.monotonic()
-        result = await _result(base_url)
-        seen.requests.append(Request(sent_s, time.monotonic() - sent_s, result))
-        await asyncio.sleep(PAUSE_S)
-
-
-async def _result(base_url: str) -> str:
-    """Send ``GET /`` once; return what came of it."""
+async def _ask(client: Client, seen: Seen, over: asyncio.Event, wait_s: float) -> None:
     try:
-        async with asyncio.timeout(TIMEOUT_S):
-            return _judged(await _reply(base_url))
-    except TimeoutError:
-        return "hung"
-    except ConnectionRefusedError:
-        return "refused"
-    except OSError:
-        return "cut off"
-
-
-async def _reply(base_url: str) -> bytes:
-    parts = urlsplit(base_url)
-    assert parts.hostname, base_url
-    reader, writer = await asyncio.open_connection(parts.hostname, parts.port or 80)
-    try:
-        head = f"GET / HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close"
-        writer.write(f"{head}\r\n\r\n".encode())
-        return await reader.read()
+        await asyncio.sleep(wait_s)
+        while not over.is_set():
+            sent_s = time.monotonic()
+            result, repeated = await client.ask()
+            seen.requests.append(Request(sent_s, time.monotonic() - sent_s, result, repeated))
+            await asyncio.sleep(PAUSE_S)
     finally:
-        writer.close()
-        with suppress(OSError):
-            await writer.wait_closed()
-
-
-def _judged(reply: bytes) -> str:
-    head, _, body = reply.partition(b"\r\n\r\n")
-    words = head.split(maxsplit=2)
-    if len(words) < 2 or not words[1].isdigit():
-        return "cut off"
-    if words[1] != b"200":
-        return f"status {words[1].decode()}"
-    return OK if body == b"OK" else "wrong body"
+        await client.close()
 
 
 async def _opened(base_url: str) -> ClientConnection:
@@ -138,6 +110,43 @@ async def _opened(base_url: str) -> ClientConnection:
     )
 
 
+async def _greet(base_url: str, seen: Seen, over: asyncio.Event) -> None:
+    """Open a socket, have a message back, close it, and again, until the load is over."""
+    while not over.is_set():
+        sent_s = time.monotonic()
+        result = await _greeted(base_url)
+        seen.handshakes.append(Request(sent_s, time.monotonic() - sent_s, result))
+        await asyncio.sleep(PAUSE_S)
+
+
+async def _greeted(base_url: str) -> str:
+    """Return what came of a new socket; "open, then ..." where it ended before its message came.
+
+    No proxy can mend that: the process that had answered is gone.
+    """
+    try:
+        connection = await _opened(base_url)
+    except InvalidStatus as refusal:
+        return f"status {refusal.response.status_code}"
+    except TimeoutError:
+        return "hung"
+    except ConnectionRefusedError:
+        return "refused"
+    except (OSError, InvalidHandshake):
+        return "cut off"
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            await connection.send("hello")
+            reply = await connection.recv()
+        return OK if reply == "hello" else "wrong message"
+    except ConnectionClosed as closed:
+        return f"open, then {_end(closed)}"
+    except TimeoutError:
+        return "open, then hung"
+    finally:
+        await connection.close()
+
+
 async def _talk(connection: ClientConnection, seen: Seen, over: asyncio.Event) -> None:
     """Send a message, take it back, and again, until the load is over or the socket ends."""
     assert connection.response, "it is open, so there was a response"
@@ -147,16 +156,20 @@ async def _talk(connection: ClientConnection, seen: Seen, over: asyncio.Event) -
     try:
         while not over.is_set():
             message = str(socket.sent)
-            socket.sent += 1
             await connection.send(message)
+            socket.sent += 1
             async with asyncio.timeout(TIMEOUT_S):
                 reply = await connection.recv()
             socket.returned += 1
             socket.wrong += reply != message
             await asyncio.sleep(MESSAGE_PAUSE_S)
     except ConnectionClosed as closed:
-        socket.ended = f"closed {closed.rcvd.code}" if closed.rcvd else "cut off"
+        socket.ended = _end(closed)
     except TimeoutError:
         socket.ended = "hung"
     finally:
         await connection.close()
+
+
+def _end(closed: ConnectionClosed) -> str:
+    return f"closed {closed.rcvd.code}" if closed.rcvd else "cut off"

@@ -16,6 +16,7 @@ from bench.cli.faults import DEFAULT, shuffled
 from bench.faults.cases import Fault, Unharmed, outcome, summed
 from bench.faults.page import Results, page, read, write
 from bench.faults.traffic import Request, Seen, Socket
+from bench.proxies import PROXIES
 from bench.supervise import Deployment
 from bench.variants import resolve
 
@@ -32,23 +33,34 @@ def seen(**changed):
     requests = [
         Request(10.0, 0.002, "ok"),
         Request(10.5, 0.300, "status 502"),
-        Request(12.0, 0.004, "ok"),
+        Request(12.0, 0.004, "ok", repeated=True),
     ]
     sockets = [
         Socket(7, sent=9, returned=8, ended="cut off"),
         Socket(8, sent=20, returned=20, wrong=1),
         Socket(9, sent=3, returned=3, ended="closed 1012"),
     ]
-    return Seen(**{"requests": requests, "sockets": sockets} | changed)
+    handshakes = [Request(10.0, 0.002, "ok"), Request(10.5, 0.001, "status 503")]
+    parts = {"requests": requests, "sockets": sockets, "handshakes": handshakes}
+    return Seen(**parts | changed)
 
 
 def test_outcome_counts_what_was_lost_and_how_long_it_went_on():
     found = summed(NAME, "kill", seen(), began_s=10.4, ended={7})
     assert (found.requests, found.requests_lost) == (3, 1)
     assert found.results == {"ok": 2, "status 502": 1}
+    assert found.repeated == 1
     assert (found.slowest_ms, found.slowest_failure_ms) == (300.0, 300.0)
     assert found.failing_s == pytest.approx(0.4)
-    assert (found.messages, found.messages_wrong) == (31, 1)
+    assert (found.messages_sent, found.messages, found.messages_lost) == (32, 31, 1)
+    assert found.messages_wrong == 1
+    assert (found.handshakes, found.handshakes_failed) == (2, {"status 503": 1})
+
+
+def test_outcome_has_the_median_of_the_failures_beside_the_slowest():
+    failures = [Request(1.0, took_s, "status 502") for took_s in (0.01, 0.02, 1.0)]
+    found = summed(NAME, "down", seen(requests=failures), 1.0, set())
+    assert (found.median_failure_ms, found.slowest_failure_ms) == (20.0, 1000.0)
 
 
 def test_outcome_tells_sockets_that_died_with_their_process_from_those_the_front_lost():
@@ -65,12 +77,15 @@ def test_outcome_without_names_of_processes_cannot_tell_them_apart():
 
 def test_outcome_without_a_failure_has_no_duration_of_one():
     found = summed(NAME, "reload", seen(requests=[Request(1.0, 0.1, "ok")]), 1.0, set())
-    assert (found.slowest_failure_ms, found.failing_s) == (None, None)
+    assert found.slowest_failure_ms is None
+    assert found.median_failure_ms is None
+    assert found.failing_s is None
 
 
 def results():
     rounds = [summed(NAME, "kill", seen(), 10.4, {7}) for _ in range(2)]
-    quiet = summed("gunicorn-nginx-x4-ports", "kill", seen(sockets=[]), 10.4, {7})
+    without = seen(sockets=[], handshakes=[])
+    quiet = summed("gunicorn-nginx-x4-ports", "kill", without, 10.4, {7})
     failures = {"daphne-ipc-nginx-x4": "it did not start"}
     outcomes = (*rounds, quiet)
     return Results("2026-01-02T03:04:05+00:00", None, 2, outcomes, failures, PROVENANCE, {})
@@ -78,10 +93,10 @@ def results():
 
 def test_page_adds_the_rounds_up_and_leaves_blank_what_there_was_not():
     text = "\n".join(page(results()))
-    assert f"| `{NAME}` | 6 | 2 | 2 status 502 | 0.4 | 300 | 300 | 6 | 2 | 2 | 62 | 2 |" in text
-    assert "| `gunicorn-nginx-x4-ports` | 3 | 1 | 1 status 502 | 0.4 | 300 | 300 | | | | | |" in (
-        text.replace("|  ", "| ")
-    )
+    row = f"| `{NAME}` | 6 | 2 | 2 | 2 status 502 | 0.4 | 300 | 300 | 300 |"
+    assert f"{row} 6 | 2 | 2 | 4 | 2 status 503 | 64 | 2 | 2 |" in text
+    row = "3 | 1 | 1 | 1 status 502 | 0.4 | 300 | 300 | 300 |" + " |" * 8
+    assert f"| `gunicorn-nginx-x4-ports` | {row}" in text.replace("|  ", "| ")
     assert "**Interrupted**" in text
     assert "- daphne-ipc-nginx-x4: **missing**: it did not start" in text
 
@@ -105,15 +120,17 @@ def test_every_round_has_every_variant_once_and_the_seed_repeats_it():
     assert [sorted(order, key=variants.index) for order in orders] == [variants] * 3
 
 
-def test_default_has_each_proxy_with_and_without_sockets():
-    found = {(resolve(name).proxy, resolve(name).interface) for name in DEFAULT}
-    assert found == set(product(("nginx", "haproxy", "apache"), ("wsgi", "asgi")))
+def test_default_has_each_proxy_in_front_of_each_server():
+    found = {(resolve(name).proxy, resolve(name).server) for name in DEFAULT}
+    assert found == set(product(PROXIES, ("gunicorn", "uvicorn", "daphne")))
+    assert len(found) == len(DEFAULT)
 
 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("gunicorn",), "gunicorn has no proxy in front: `bench list` has those that do"),
+        (("gunicorn",), "gunicorn has none of nginx, haproxy, apache in front: see `bench list`"),
+        (("gunicorn-swarm-x4",), "gunicorn-swarm-x4 has none of nginx, haproxy, apache in front"),
         (("gunicorn-nginks-x4",), "did you mean gunicorn-nginx-x4"),
     ],
 )
