@@ -72,7 +72,10 @@ def _attempt(
         generator=used,
         machine=machine,
         tcp=tcp,
-        gates=tuple(_gates(outcome, used, machine, known=site.pid is not None)),
+        gates=(
+            *_gates(outcome, used, machine, known=site.pid is not None),
+            *_counted(outcome, cell, tool),
+        ),
         command=anonymous((tool.name, *arguments)),
     )
 
@@ -111,3 +114,19 @@ def _gates(outcome: Outcome, used: Usage, machine: Machine, *, known: bool) -> I
     if known:
         yield gates.foreign_cpu(machine)
     yield gates.steal(machine, psutil.cpu_count() or 1)
+
+
+def _counted(outcome: Outcome, cell: HttpCell | EchoCell, tool: Tool) -> Iterator[Gate]:
+    if isinstance(cell, HttpCell) and tool.counts_requests:
+        yield sent(outcome, cell)
+
+
+def sent(outcome: Outcome, cell: HttpCell) -> Gate:
+    """Say whether what was asked for was sent: a tool that came to its limit did something else.
+
+    A request of each client may be missing: hey rounds down, others leave what is under way.
+    """
+    came, needed = outcome.ok + outcome.failed, cell.sent - cell.clients
+    ok = came >= needed
+    reason = f"only {came:,} of {cell.sent:,} requests were sent, in {outcome.elapsed_s:.0f} s"
+    return Gate("requests sent", ok, came, needed, "requests", "" if ok else reason)

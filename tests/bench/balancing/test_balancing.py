@@ -19,6 +19,7 @@ from bench.balancing.cells import (
 )
 from bench.balancing.chart import charts
 from bench.balancing.figures import FIGURES, Readings
+from bench.balancing.measure import sent
 from bench.balancing.page import heading, readme
 from bench.balancing.reading import Study, read, read_study, write, write_study
 from bench.balancing.remarks import remarks, rounding
@@ -27,6 +28,7 @@ from bench.cli.http import study_columns
 from bench.errors import BadInput
 from bench.reference import Span
 from bench.tools import TOOLS
+from bench.tools.tool import Outcome
 from bench.variants import resolve
 
 CELL = HTTP_CELLS[0]
@@ -195,6 +197,14 @@ def test_reading_that_misses_a_gate_does_not_count_and_a_second_try_does(reading
     assert readings.discarded() == [first]
     assert Readings((first,)).spread(CELL.name, "locust", ONE.name, "rps") is None
     assert "foreign CPU" in Readings((first,)).why_not(CELL.name, "locust", ONE.name)
+
+
+@pytest.mark.parametrize(("ok", "failed", "counts"), [(1968, 0, True), (900, 900, False)])
+def test_reading_counts_only_where_what_was_asked_for_was_sent(ok, failed, counts):
+    """A client may have one request less, and not all of them half of theirs."""
+    gate = sent(Outcome(ok, 180.0, 0.0, failed=failed), HttpCell(32, 2_000, keepalive=False))
+    assert (gate.ok, gate.advisory) == (counts, False)
+    assert gate.reason == ("" if counts else "only 1,800 of 2,000 requests were sent, in 180 s")
 
 
 def test_ratio_is_taken_within_a_round(reading):

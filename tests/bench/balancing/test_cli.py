@@ -25,6 +25,8 @@ def test_http_puts_the_same_cell_on_a_server_with_each_tool(serve, tmp_path):
     assert found.keys() == {"locust", "ab", "wrk"}
     assert found["locust"].outcome.ok == found["ab"].outcome.ok == 300
     assert found["wrk"].outcome.ok > 300
+    counted = {tool for tool, one in found.items() for gate in one.gates if gate.unit == "requests"}
+    assert counted == {"locust", "ab"}
     assert all(one.server is None for one in found.values()), "of one's own server nothing is known"
     assert read_study(tmp_path / "out").finished is not None
     page = (tmp_path / "out" / "README.md").read_text()
