@@ -84,6 +84,7 @@ class Load:
     # counts: the runner's CPU figures are cut to this window, so that warm-up stays out of them
     counters: dict[str, int] = field(default_factory=dict)  # WebSockets by what became of them:
     # good, incomplete, corrupt, out_of_order, failed
+    unasked: int | None = None  # WebSocket: replies that came while nothing was under way
     connect_us: str | None = None  # WebSocket: the histogram of the times they took to open
     realtime: bool | None = None  # whether the generator ran at real-time priority
     # A batch of sockets, or several one after another: "whole", and where they were timed apart

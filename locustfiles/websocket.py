@@ -58,6 +58,7 @@ class WebSocketUser(DrivenUser):
             "url": self.target.url,
             "connection": "close" if self.values["messages"] else "keepalive",
             "counters": tally(client.verdicts),
+            "unasked": sum(verdict.unasked for verdict in client.verdicts),
             "connect_us": payload(histogram(client.connect_us)),
         }
 

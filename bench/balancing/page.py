@@ -27,6 +27,7 @@ _EXPLAINED = {
     "timeout": "no complete reply in time",
     "corrupt": "a message came back changed",
     "out of order": "a message came back after one that was sent later",
+    "unasked": "a reply came that nobody waited for, such as one that came twice",
     "refused": "nobody listened, or the proxy had no application process left",
     "reset": "the connection was cut off",
     "closed early": "the connection ended before the reply did",

@@ -45,7 +45,7 @@ def parsed(text: str, _: Job) -> Outcome:
 def outcome(load: Load) -> Outcome:
     """Return what ``load`` came to. Of batches, the time is theirs and not what lay between."""
     errors = dict(load.error_kinds)
-    errors |= {name: n for name in ("timeout", "dropped") if (n := getattr(load, name))}
+    errors |= {name: n for name in ("timeout", "dropped", "unasked") if (n := getattr(load, name))}
     elapsed_s = load.phases_s.get("whole", load.elapsed_s)
     latencies = HdrHistogram.decode(load.latency_us.encode())
     some = latencies.get_total_count() > 0

@@ -12,7 +12,7 @@ from .record import payload
 
 DIVIDED = ("clients", "connections", "requests", "max_in_flight")
 HISTOGRAMS = ("latency_us", "error_latency_us", "lag_us", "connect_us")
-COUNTED = ("scheduled", "sent", "ok", "error", "timeout", "dropped")
+COUNTED = ("scheduled", "sent", "ok", "error", "timeout", "dropped", "unasked")
 BUCKET_COUNTS = ("sent", "ok", "error", "timeout", "dropped")
 TALLIES = ("error_kinds", "counters", "socket_errors")
 
@@ -60,7 +60,7 @@ def merged(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
     return {
         **{name: value for name, value in first.items() if name != "boot_id"},
-        **{name: sum(part[name] for part in parts) for name in COUNTED},
+        **{name: sum(part[name] for part in parts) for name in COUNTED if name in first},
         **{name: _tallied(parts, name) for name in TALLIES if name in first},
         **{name: payload(one) for name, one in histograms.items()},
         "rate_rps": first["rate_rps"],

@@ -66,6 +66,7 @@ class Verdict:
     lost: int = 0
     corrupt: int = 0
     out_of_order: int = 0
+    unasked: int = 0  # replies, of the corrupt ones: nothing was under way
 
     @property
     def name(self) -> str:
@@ -314,7 +315,8 @@ class Socket:
             self.given_up.remove(text)  # too late, and counted as such
             return
         if not self.under_way:
-            self.verdict.corrupt += 1  # nobody asked
+            self.verdict.corrupt += 1
+            self.verdict.unasked += 1
             return
         position = place(text, (message.text for message in self.under_way))
         for _ in range(position or 0):

@@ -3,8 +3,8 @@
     python echo_server.py FAULT EVERY
 
 Prints its port, and exits when its standard input ends. Every EVERY-th message of a socket gets
-the FAULT: none, corrupt, swap (with the next one), silent, close. FAULT origin refuses handshakes
-without an Origin header, and deny refuses them all.
+the FAULT: none, corrupt, swap (with the next one), silent, close, twice. FAULT origin refuses
+handshakes without an Origin header, and deny refuses them all.
 """
 
 import asyncio
@@ -32,6 +32,9 @@ async def answer(socket: ServerConnection, fault: str, every: int) -> None:
             await socket.close(1011)
         elif faulty and fault == "corrupt":
             await socket.send("x" + message[1:])
+        elif faulty and fault == "twice":
+            await socket.send(message)
+            await socket.send(message)
         elif faulty and fault == "silent":
             continue
         elif faulty and fault == "swap":

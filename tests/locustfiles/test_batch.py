@@ -10,6 +10,7 @@ CASES = {
     "close": ("close", 3, ("--connections", 10)),
     "silent": ("silent", 5, ("--connections", 4, "--timeout", 0.3, "--detail", "yes")),
     "corrupt": ("corrupt", 5, ("--connections", 4)),
+    "twice": ("twice", 5, ("--connections", 4)),
 }
 
 
@@ -63,4 +64,11 @@ def test_reply_that_never_comes_is_a_timeout_and_the_socket_goes_on(batches):
 def test_corrupt_message_is_one(batches):
     load = batches["corrupt"].load
     assert load.error_kinds == {"corrupt": 4 * load.batches}
+    assert load.unasked == 0
+    assert_accounted(load)
+
+
+def test_reply_that_nobody_asked_for_is_counted(batches):
+    load = batches["twice"].load
+    assert (load.ok, load.unasked) == (load.scheduled, 4 * load.batches)
     assert_accounted(load)

@@ -1,8 +1,10 @@
 """Each tool's own report, as recorded from real runs against servers with one fault each."""
 
+import json
 from pathlib import Path
 
 import pytest
+from hdrh.histogram import HdrHistogram
 
 from bench import tools
 from bench.errors import BadInput
@@ -79,6 +81,18 @@ def test_hey_counts_errors_by_kind_and_not_by_port(fault, kinds):
     found = outcome("hey", fault)
     assert found.errors == kinds
     assert found.ok == 200 - sum(kinds.values())
+
+
+def test_reply_that_locust_had_not_asked_for_is_an_error_and_no_failure():
+    nothing = bytes(HdrHistogram(1, 1000, 3).encode()).decode()
+    histograms = dict.fromkeys(("latency_us", "error_latency_us", "lag_us"), nothing)
+    counts = {"scheduled": 5, "sent": 5, "ok": 5, "error": 0, "timeout": 0, "dropped": 0}
+    words = {"test": "echo", "mode": "closed", "transport": "websocket", "url": ""}
+    times = {"rate_rps": None, "duration_s": 1.0, "elapsed_s": 1.0}
+    rest = {"connection": "close", "concurrency": 1, "error_kinds": {}, "inflight_mean": 1.0}
+    said = json.dumps(words | times | counts | histograms | rest | {"buckets": [], "unasked": 2})
+    found = TOOLS["locust"].parsed(said, JOB)
+    assert (found.ok, found.failed, found.errors) == (5, 0, {"unasked": 2})
 
 
 def test_loadtest_does_not_tell_what_failed():
