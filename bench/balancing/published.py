@@ -1,11 +1,10 @@
 """What the studies published for a cell, a tool and a column. Pure but for the files."""
 
 from bench import reference
-from bench.balancing.cells import YARDSTICK, Column, EchoCell, HttpCell
+from bench.balancing.cells import Column, EchoCell, HttpCell
 from bench.reference import Span
 
 Published = Span | str | None
-GUNICORN_8 = "gunicorn 8 workers (loadtest and ab)"
 RESOURCES = {"cpu_max": "cpu_max_percent", "pss_mb": "memory_mb", "processes": "pids"}
 
 
@@ -14,8 +13,6 @@ def rate(cell: HttpCell | EchoCell, tool: str, column: Column) -> Published:
     if isinstance(cell, EchoCell):
         return _echo(cell, column, "_rps")
     row = _http_row(cell, tool)
-    if column.published == YARDSTICK:
-        return _yardstick(cell)
     return row.figures.get(f"{column.published}_rps") if row else None
 
 
@@ -43,7 +40,7 @@ def resource(figure: str, column: Column, *, echo: bool) -> Published:
                 return _figure(row.figures, column, "_rps")
     for line in reference.http_balancing():
         if line.tool == name and not echo:
-            return _figure(line.figures, column, "_rps")
+            return line.figures.get(f"{column.published}_rps")
     return None
 
 
@@ -53,11 +50,6 @@ def _http_row(cell: HttpCell, tool: str) -> reference.HttpBalancing | None:
         if (row.connections, row.requests, row.keepalive, row.tool) == wanted:
             return row
     return None
-
-
-def _yardstick(cell: HttpCell) -> Published:
-    row = _http_row(cell, GUNICORN_8)
-    return row.figures["one_worker_rps"] if row else None
 
 
 def _echo(cell: EchoCell, column: Column, ending: str) -> Published:

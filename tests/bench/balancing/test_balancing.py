@@ -91,10 +91,18 @@ def test_every_column_has_its_published_figures():
     assert published.rate(CELL, "ab", ONE) == Span(456, 456)
     assert published.rate(CELL, "ab", NGINX) == Span(685, 685)
     assert published.errors(CELL, "loadtest", HTTP_COLUMNS[1]) == Span(3, 3)
-    assert published.rate(CELL, "ab", yardstick) == "1150 and 1196"
-    assert published.errors(CELL, "ab", yardstick) is None
+    assert published.rate(CELL, "loadtest", yardstick) == Span(1150, 1150)
+    assert published.rate(CELL, "ab", yardstick) == Span(1196, 1196)
+    assert published.rate(CELL, "locust", yardstick) is None
+    assert published.errors(CELL, "ab", yardstick) == Span(0, 0)
+    assert published.resource("cpu_max", yardstick, echo=False) == Span(405, 405)
+    assert published.resource("pss_mb", yardstick, echo=False) == Span(380, 380)
+    assert published.resource("processes", yardstick, echo=False) == Span(9, 9)
     assert published.rate(CELL, "ab", swarm) == Span(558, 1014)
-    assert published.rate(CELL, "ab", replicas_8) is None
+    assert published.rate(HTTP_CELLS[1], "loadtest", replicas_8) == Span(180, 180)
+    assert published.rate(HTTP_CELLS[1], "ab", replicas_8) is None
+    assert published.errors(HTTP_CELLS[1], "loadtest", replicas_8) is None
+    assert published.resource("processes", swarm, echo=False) == Span(36, 36)
     assert published.resource("processes", replicas_8, echo=False) is None
     assert published.rate(EchoCell(15, 400), "locust", ECHO_COLUMNS[3]) == Span(386, 386)
     assert published.rate(EchoCell(15, 400), "locust", ECHO_COLUMNS[0]) == Span(169, 169)

@@ -45,8 +45,8 @@ def test_http_balancing_keeps_ranges_and_gaps():
     assert first.figures["swarm_rps"] == Span(485, 837)
     assert first.figures["apache_errors"] == Span(3, 3)
     assert not first.keepalive
-    assert last.figures["nginx_rps"] is None
-    assert last.figures["one_worker_rps"] == "1334 and 1521"
+    assert last.figures["swarm_8_rps"] is None
+    assert last.figures["gunicorn_8_rps"] == Span(9, 9)
 
 
 def test_websocket_balancing_keeps_ranges_and_gaps():
