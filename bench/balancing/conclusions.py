@@ -115,6 +115,5 @@ def _text(found: Held | None) -> str:
 
 def _failed(study: Study, readings: Readings, column: Column) -> str:
     pairs = [(cell.name, tool) for cell in study.cells for tool in study.tools]
-    errors = [readings.errors(*pair, column.name) for pair in pairs]
-    failed = sum(sum(one.values()) for one in errors if one)
+    failed = sum(readings.failed(*pair, column.name) for pair in pairs)
     return f"{failed:,} of {sum(readings.asked(*pair, column.name) for pair in pairs):,}"

@@ -8,6 +8,7 @@ from bench.balancing.reading import Reading
 from bench.cells import Spread, spread
 from bench.intervals import Interval, ratio_interval
 from bench.spreads import INTERVAL_ROUNDS
+from bench.tools.tool import Outcome
 
 
 @dataclass(frozen=True)
@@ -121,9 +122,7 @@ class Readings:
 
     def of(self, cell: str, tool: str, column: str) -> list[Reading]:
         """Return the reading of each round that counts: the last one, where it is valid."""
-        found = [
-            one for one in self.all if (one.cell, one.tool, one.column) == (cell, tool, column)
-        ]
+        found = self._attempts(cell, tool, column)
         return list({one.round: one for one in found if one.valid}.values())
 
     def spread(self, cell: str, tool: str, column: str, figure: str) -> Spread | None:
@@ -143,37 +142,42 @@ class Readings:
         return Ratio(spread(ratios), ratio_interval(list(ratios.values())) if enough else None)
 
     def errors(self, cell: str, tool: str, column: str) -> Counter[str] | None:
-        """Return errors by kind over the rounds that count, sockets' included; None without one."""
-        readings = self.of(cell, tool, column)
-        if not readings:
-            return None
-        total: Counter[str] = Counter()
-        for one in readings:
-            if one.outcome is not None:
-                total.update(one.outcome.errors)
-                total.update(one.outcome.socket_errors)
-        return total
+        """Return errors by kind, sockets' included; None where there is no outcome.
+
+        Of every attempt, for an error is a finding however the machine was: a round that does not
+        count has its errors here, too.
+        """
+        outcomes = self._outcomes(cell, tool, column)
+        return sum((one.kinds for one in outcomes), Counter()) if outcomes else None
 
     def why_not(self, cell: str, tool: str, column: str) -> str:
         """Return in a few words why a cell has no reading that counts."""
-        found = [
-            one for one in self.all if (one.cell, one.tool, one.column) == (cell, tool, column)
-        ]
+        found = self._attempts(cell, tool, column)
         if not found:
             return ""
         against = [gate.name for gate in found[-1].gates if not (gate.ok or gate.advisory)]
         return found[-1].failure or f"discarded: {', '.join(against)}"
 
+    def failed(self, cell: str, tool: str, column: str) -> int:
+        """Return how many requests or messages failed, each counted once whatever its kinds."""
+        return sum(one.failed for one in self._outcomes(cell, tool, column))
+
     def asked(self, cell: str, tool: str, column: str) -> int:
-        """Return how many requests or messages those errors were among."""
-        outcomes = [one.outcome for one in self.of(cell, tool, column)]
-        return sum(one.ok + one.failed for one in outcomes if one)
+        """Return how many requests or messages those were among."""
+        return sum(one.ok + one.failed for one in self._outcomes(cell, tool, column))
 
     def discarded(self) -> Sequence[Reading]:
         return [one for one in self.all if one.failure is None and not one.valid]
 
     def failures(self) -> Sequence[Reading]:
         return [one for one in self.all if one.failure is not None]
+
+    def _attempts(self, cell: str, tool: str, column: str) -> list[Reading]:
+        wanted = cell, tool, column
+        return [one for one in self.all if (one.cell, one.tool, one.column) == wanted]
+
+    def _outcomes(self, cell: str, tool: str, column: str) -> list[Outcome]:
+        return [one.outcome for one in self._attempts(cell, tool, column) if one.outcome]
 
     def _rounds(self, cell: str, tool: str, column: str, figure: str) -> dict[int, float]:
         found = ((one.round, FIGURES[figure].value(one)) for one in self.of(cell, tool, column))

@@ -1,5 +1,6 @@
 """The README of a study: tables beside the published ones, what failed, and why tools differ."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from bench.balancing import published
@@ -14,10 +15,19 @@ from bench.pictures import shown
 from bench.spreads import INTERVAL_ROUNDS
 from bench.theme import Drawing
 from bench.tools import TOOLS
+from bench.variants import SWARM_VARIANTS, VARIANTS
 
 CAVEAT = (
     "The study had four cores for everything; machines, versions and years differ, so its figures "
     "are context and not a comparison of equals."
+)
+_GUNICORN = (
+    "gunicorn's sync worker closes every connection after its reply, whatever was asked for: by "
+    "itself it keeps none; behind a proxy it is the connection to the proxy that is kept. "
+)
+_CONNECTIONS = (
+    "Connections per request are the kernel's count for the whole machine: a proxy's own to the "
+    "application are among them.\n"
 )
 _EXPLAINED = {
     "opening": "handshakes that did not succeed; what their sockets should have sent is `dropped`",
@@ -93,12 +103,19 @@ def section(study: Study, readings: Readings, cell: HttpCell | EchoCell) -> Iter
     """Yield the table of one cell: a column each, and for each tool its rows."""
     columns = study.columns
     yield f"## {heading(cell)}\n"
+    if isinstance(cell, HttpCell) and cell.keepalive:
+        yield f"{_GUNICORN * any(map(_is_gunicorn, columns))}{_CONNECTIONS}"
     yield f"| | {' | '.join(column.name for column in columns)} |"
     yield f"|---|{'--:|' * len(columns)}"
     for tool in study.tools:
         if any((one.cell, one.tool) == (cell.name, tool) for one in readings.all):
             yield from _rows(readings, columns, cell, tool, prefix=len(study.tools) > 1)
     yield ""
+
+
+def _is_gunicorn(column: Column) -> bool:
+    variant = (VARIANTS | SWARM_VARIANTS).get(column.variant)
+    return variant is not None and variant.server == "gunicorn"
 
 
 def heading(cell: HttpCell | EchoCell) -> str:
@@ -126,10 +143,11 @@ def _rows(
     if len(columns) > 1:
         yield _row(
             f"{said}**times {first.name}**",
-            [
-                ratio_text(readings.ratio(cell.name, tool, (column.name, first.name)))
-                for column in columns
-            ],
+            _ratios(readings, columns, cell.name, tool, "rps"),
+        )
+        yield from _unless_empty(
+            f"{said}**times {first.name}, per server-CPU-second**",
+            _ratios(readings, columns, cell.name, tool, "per_cpu_s"),
         )
         base = published.rate(cell, tool, first)
         ratios = [published.ratio(published.rate(cell, tool, one), base) for one in columns]
@@ -141,13 +159,23 @@ def _rows(
     yield from _unless_empty(
         f"{said}per server-CPU-second", _spreads(readings, columns, cell.name, tool, "per_cpu_s")
     )
-    if isinstance(cell, EchoCell) and cell.detail:
+    if isinstance(cell, HttpCell):
+        connections = _spreads(readings, columns, cell.name, tool, "connections")
+        yield from _unless_empty(f"{said}{FIGURES['connections'].label}", connections)
+    elif cell.detail:
         yield from _phases(readings, columns, cell, tool)
     yield _row(f"{said}errors", [error_text(readings, cell.name, tool, one) for one in columns])
     yield from _unless_empty(
         f"{said}published errors",
         [published.text(published.errors(cell, tool, one)) for one in columns],
     )
+
+
+def _ratios(
+    readings: Readings, columns: Sequence[Column], cell: str, tool: str, figure: str
+) -> list[str]:
+    first = columns[0].name
+    return [ratio_text(readings.ratio(cell, tool, (one.name, first), figure)) for one in columns]
 
 
 def _phases(
@@ -201,6 +229,10 @@ def _errors(study: Study, readings: Readings) -> Iterator[str]:
         }
     )
     yield "## Errors\n"
+    yield (
+        "In the tables they are those of every attempt, the ones that do not count for the figures "
+        "included.\n"
+    )
     if not kinds:
         counted = any(one.valid for one in readings.all)
         yield ("None: every reply came." if counted else "Nothing was measured that counts.") + "\n"
@@ -232,6 +264,12 @@ def _disagreements(study: Study, readings: Readings) -> Iterator[str]:
     said = [*remarks(study, readings), *rounding(study, readings)]
     yield from (f"- {line}" for line in said or ["They do not, by more than their spread."])
     yield ""
+    yield (
+        "Every tool ran a closed loop: a client sends its next request when it has its reply, so "
+        "that a slow server is asked less often. Tools differ by that as well: in an open loop, as "
+        "in `bench run` or with loadtest's `--rps`, requests come on schedule whatever the server "
+        "does, and its latencies are not to be held against these.\n"
+    )
     yield "What to know of each:\n"
     for tool in study.tools:
         yield f"- {tool} {'; '.join(TOOLS[tool].habits)}."
@@ -247,7 +285,9 @@ def _left_out(readings: Readings) -> Iterator[str]:
         why = one.failure or "; ".join(
             gate.reason for gate in one.gates if not (gate.ok or gate.advisory)
         )
-        yield f"- round {one.round}, {one.column}, {one.cell}, {one.tool}: {why}"
+        errors = one.outcome and kinds_text(one.outcome.kinds)
+        said = f"; errors: {errors}" if errors else ""
+        yield f"- round {one.round}, {one.column}, {one.cell}, {one.tool}: {why}{said}"
     yield ""
 
 
@@ -267,8 +307,11 @@ def error_text(readings: Readings, cell: str, tool: str, column: Column) -> str:
     if errors is None:
         return "–"
     asked = readings.asked(cell, tool, column.name)
-    kinds = ", ".join(f"{count:,} {kind}" for kind, count in errors.most_common())
-    return f"{kinds or 0} of {asked:,}"
+    return f"{kinds_text(errors) or 0} of {asked:,}"
+
+
+def kinds_text(errors: Counter[str]) -> str:
+    return ", ".join(f"{count:,} {kind}" for kind, count in errors.most_common())
 
 
 def _spreads(

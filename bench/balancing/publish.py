@@ -130,8 +130,7 @@ def line(reading: Reading) -> str:
     if reading.failure is not None or reading.outcome is None:
         return f"{place} failed: {reading.failure}"
     outcome = reading.outcome
-    wrong = {**outcome.errors, **outcome.socket_errors}
-    errors = ", ".join(f"{count} {kind}" for kind, count in wrong.items())
+    errors = ", ".join(f"{count} {kind}" for kind, count in outcome.kinds.items())
     against = ", ".join(gate.name for gate in reading.gates if not (gate.ok or gate.advisory))
     return (
         f"{place} {number(rps(reading)):>7}/s, {errors or 'no error'}"

@@ -1,6 +1,7 @@
 """What a load generator is asked for, what it says came of it, and how it is found."""
 
 import shutil
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,6 +54,11 @@ class Outcome:
     phases_s: dict[str, float] = field(default_factory=dict)
     batches: int | None = None
     socket_errors: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def kinds(self) -> Counter[str]:
+        """Everything that went wrong, by kind: of requests and of sockets."""
+        return Counter(self.errors) + Counter(self.socket_errors)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from altair import VConcatChart
@@ -28,7 +29,7 @@ from bench.cli.http import study_columns
 from bench.errors import BadInput
 from bench.reference import Span
 from bench.tools import TOOLS
-from bench.tools.tool import Outcome
+from bench.tools.tool import Job, Outcome
 from bench.variants import resolve
 
 CELL = HTTP_CELLS[0]
@@ -315,6 +316,61 @@ def test_front_is_held_to_the_first_column_and_to_what_that_differs_by_from_itse
     page = readme(study, readings)
     assert nginx in page
     assert f"to a factor of {'1.30' if again > 1_000 else '1.000'} per server-CPU-second" in page
+
+
+def test_page_has_what_each_front_does_of_its_processor_beside_what_it_does_of_the_time(
+    reading, study
+):
+    readings = Readings((reading(), reading(column=NGINX.name, ok=900, server_s=0.45)))
+    page = readme(study, readings)
+    assert "| locust: **times one worker** | 1.00x | 0.90x |" in page
+    assert "| locust: **times one worker, per server-CPU-second** | 1.00x | 1.80x |" in page
+
+
+def test_page_says_who_keeps_no_connection_where_they_should_be_kept(reading, study):
+    kept = next(cell for cell in HTTP_CELLS if cell.keepalive)
+    both = (reading(cell=kept.name), reading(cell=kept.name, column=NGINX.name, opened=50))
+    page = readme(replace(study, cells=(CELL, kept)), Readings(both))
+    before, _, after = page.partition(f"## {heading(kept)}\n")
+    assert "sync worker closes every connection" in after
+    assert "sync worker closes every connection" not in before
+    assert "| locust: connections per request | 1 | 0.05 |" in after
+
+
+def test_page_says_that_all_loops_were_closed(reading, study):
+    assert "Every tool ran a closed loop" in readme(study, Readings((reading(),)))
+
+
+def test_errors_of_an_attempt_that_does_not_count_are_told_all_the_same(reading, study):
+    lost = reading(failed=3, errors={"reset": 3}, socket_errors={"closing: timeout": 1})
+    first = replace(lost, gates=reading(foreign=True).gates)
+    page = readme(study, Readings((first, reading(attempt=2))))
+    assert "| locust: errors | 3 reset, 1 closing: timeout of 2,003 | – |" in page
+    assert (
+        "- round 1, one worker, 32 x 20000, close, locust: others were at work; errors: 3 reset"
+        in (page)
+    )
+    assert "- `reset`: the connection was cut off" in page
+
+
+RECORDED = Path(__file__).resolve().parent.parent / "tools" / "recorded"
+
+
+@pytest.mark.parametrize(
+    ("tool", "recorded", "failed"),
+    [("ab", "reset.ab", "1,790 of 2,000"), ("wrk", "ok.wrk-close", "0 of 120,990")],
+)
+def test_failures_are_requests_and_not_their_kinds(reading, study, tool, recorded, failed):
+    """ab counts one under three kinds, and wrk's read errors are no lost replies."""
+    job = Job("", clients=10, requests=200, seconds=1, keepalive=False)
+    outcome = TOOLS[tool].parsed((RECORDED / f"{recorded}.txt").read_text(), job)
+    rounds = [
+        replace(one, outcome=outcome)
+        for column in (ONE, NGINX)
+        for one in rounds_of(reading, column, 1_000, tool)
+    ]
+    page = readme(replace(study, rounds=10, tools=(tool,)), Readings(tuple(rounds)))
+    assert page.count(f"| {failed} |") == 2
 
 
 def test_few_rounds_conclude_nothing(reading, study):
