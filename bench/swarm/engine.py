@@ -17,6 +17,7 @@ from bench import ports
 from bench.environment import HOST, ROOT
 from bench.errors import BadInput
 from bench.load import pinned
+from bench.swarm import host
 from bench.swarm.keeper import BRIDGE, DIFFERENCES, SOCKET
 
 _START_S = 40.0
@@ -91,6 +92,11 @@ def require() -> None:
             )
     if os.geteuid() != 0:
         raise BadInput("only root can start a Docker engine: sudo make swarm-test")
+    if not host.firewalls():
+        raise BadInput(
+            "no program tells the firewall's rules, so that nobody could see a change of them: "
+            "apt-get install iptables"
+        )
     if (Path("/sys/class/net") / BRIDGE).exists():
         raise BadInput(f"the interface {BRIDGE} exists: this machine is in a Swarm already")
     for port in (ports.SWARM, ports.SWARM_MANAGER, ports.SWARM_GOSSIP):

@@ -6,6 +6,7 @@ is somebody's decision, so a difference there is reported and left alone.
 """
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -23,10 +24,9 @@ _FIREWALLS = (
     ("ip6tables-legacy-save",),
     ("nft", "--stateless", "list", "ruleset"),
 )
-# The kernel counts in these, or they are an interface's and go with it.
-_MOVING = ("nf_conntrack_count", "tcp_fastopen_key")
-_PER_INTERFACE = ("/conf/", "/neigh/")
-_FOR_ALL = ("/all/", "/default/")
+_MOVING = ("nf_conntrack_count", "tcp_fastopen_key")  # by themselves
+_INTERFACE = re.compile(r"/(?:conf|neigh)/([^/]+)/")  # whose setting it is
+_FOR_ALL = frozenset(("all", "default"))
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,15 @@ class Host:
 def read() -> Host:
     """Return the machine as it is now."""
     return Host(
-        firewall={
-            command[0]: _rules(command) for command in _FIREWALLS if shutil.which(command[0])
-        },
+        firewall={command[0]: _rules(command) for command in firewalls()},
         settings=_settings(),
         interfaces=frozenset(os.listdir(_INTERFACES)),  # noqa: PTH208 - names are all it takes
     )
+
+
+def firewalls() -> list[tuple[str, ...]]:
+    """Return the commands of this machine that print a firewall's rules."""
+    return [command for command in _FIREWALLS if shutil.which(command[0])]
 
 
 def _rules(command: tuple[str, ...]) -> tuple[str, ...]:
@@ -74,18 +77,11 @@ def _settings() -> dict[str, str]:
     for folder, _, names in os.walk(_SETTINGS):
         for name in names:
             path = f"{folder}/{name}"
-            if _is_lasting(path):
+            if not path.endswith(_MOVING):
                 # Some can only be written, and an interface may go while we look.
                 with suppress(OSError):
                     found[path] = Path(path).read_text()
     return found
-
-
-def _is_lasting(path: str) -> bool:
-    if path.endswith(_MOVING):
-        return False
-    per_interface = any(part in path for part in _PER_INTERFACE)
-    return not per_interface or any(part in path for part in _FOR_ALL)
 
 
 def differences(before: Host, after: Host) -> list[str]:
@@ -100,9 +96,20 @@ def differences(before: Host, after: Host) -> list[str]:
         for path, text in before.settings.items()
         if path in after.settings and after.settings[path] != text
     ]
+    found += [
+        f"{path} is new: {text.strip()}"
+        for path, text in after.settings.items()
+        if path not in before.settings and _was_there(path, before)
+    ]
     found += [f"interface {name} is new" for name in sorted(after.interfaces - before.interfaces)]
     found += [f"interface {name} is gone" for name in sorted(before.interfaces - after.interfaces)]
     return found
+
+
+def _was_there(path: str, before: Host) -> bool:
+    """Say whether what the setting belongs to was there before: an interface may be new itself."""
+    found = _INTERFACE.search(path)
+    return found is None or found[1] in before.interfaces | _FOR_ALL
 
 
 def _unshared(one: tuple[str, ...], other: tuple[str, ...]) -> list[str]:

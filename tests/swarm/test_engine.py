@@ -13,8 +13,8 @@ from bench.variants import SWARM_VARIANTS, VARIANTS, Variant, resolve
 
 @pytest.fixture
 def programs(tmp_path, monkeypatch):
-    """A PATH of one folder, with an engine's programs in it; and a user who may start one."""
-    for name in ("dockerd", "containerd", "docker"):
+    """A PATH of one folder, with all that an engine needs in it; and a user who may start one."""
+    for name in ("dockerd", "containerd", "docker", "nft"):
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -32,6 +32,12 @@ def test_engine_that_is_not_installed_is_named_with_the_command_that_installs_it
 def test_engine_needs_root(programs, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(BadInput, match="sudo make swarm-test"):
+        engine.require()
+
+
+def test_engine_needs_a_program_that_tells_the_firewalls_rules(programs):
+    (programs / "nft").unlink()
+    with pytest.raises(BadInput, match="apt-get install iptables"):
         engine.require()
 
 
