@@ -30,10 +30,17 @@ def untouched():
 
 
 @pytest.fixture(scope="session")
-def compose():
-    """compose.yaml as it is where nothing is given but what must be."""
+def compose_with():
+    """compose.yaml with the variables that are given, of which only the secret key must be."""
     text = (ROOT / "compose.yaml").read_text()
-    return yaml.safe_load(interpolated(text, {"DJANGO_SECRET_KEY": "secret"}))
+    return lambda **given: yaml.safe_load(
+        interpolated(text, {"DJANGO_SECRET_KEY": "secret"} | given)
+    )
+
+
+@pytest.fixture(scope="session")
+def compose(compose_with):
+    return compose_with()
 
 
 def interpolated(text, values):

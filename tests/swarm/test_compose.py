@@ -4,12 +4,16 @@ import ast
 import re
 import shutil
 import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 import yaml
 
-from bench import ports
+from bench import ports, proxies
 from bench.environment import ROOT, configuration
+from bench.proxies import PROXIES
 from bench.swarm import image, stack
 from bench.variants import SWARM_VARIANTS
 
@@ -49,6 +53,42 @@ def test_compose_needs_no_kernel_that_spreads_connections(compose):
     modes = {one["deploy"]["endpoint_mode"] for one in compose["services"].values()}
     assert modes == {"dnsrr"}
     assert compose["services"]["haproxy"]["ports"][0]["mode"] == "host"
+
+
+def test_compose_can_be_published_by_the_routing_mesh(compose_with):
+    services = compose_with(SWARM_PORT_MODE="ingress", SWARM_ENDPOINT_MODE="vip")["services"]
+    modes = {name: service["deploy"]["endpoint_mode"] for name, service in services.items()}
+    # haproxy alone: it still has to see each container of the application.
+    assert modes == {"haproxy": "vip", "web": "dnsrr", "worker": "dnsrr", "redis": "dnsrr"}
+    assert services["haproxy"]["ports"][0]["mode"] == "ingress"
+
+
+@pytest.mark.parametrize(("status", "code"), [(200, 0), (503, 1)])
+def test_container_is_asked_for_its_health_as_haproxy_asks_it(compose, status, code):
+    class Application(BaseHTTPRequestHandler):
+        def do_GET(self):
+            healthy = (self.path, self.headers["Host"]) == ("/healthz", f"localhost:{port}")
+            self.send_response(status if healthy else 404)
+            self.end_headers()
+
+        def log_message(self, *args):
+            pass
+
+    kind, _, *command = compose["services"]["web"]["healthcheck"]["test"]
+    assert kind == "CMD"
+    with ThreadingHTTPServer(("127.0.0.1", 0), Application) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        port = server.server_port
+        here = (part.replace(str(ports.APPLICATION), str(port)) for part in command)
+        asked = subprocess.run((sys.executable, *here), capture_output=True, timeout=20)
+        server.shutdown()
+    assert (asked.returncode, asked.stderr) == (code, b"")
+
+
+def test_checks_of_health_are_what_a_stack_may_have(compose):
+    """Of version 3.8: docker stack deploy refuses a key that it does not know."""
+    check = compose["services"]["web"]["healthcheck"]
+    assert check.keys() == {"test", "interval", "timeout", "retries", "start_period"}
 
 
 def test_services_run_without_root_on_files_they_cannot_write(compose):
@@ -129,14 +169,14 @@ def test_haproxy_asks_for_the_port_of_the_application(compose):
     assert int(places) >= max(variant.processes for variant in SWARM_VARIANTS.values())
 
 
-def test_haproxy_believes_its_clients_no_more_than_without_containers():
-    template = (ROOT / "haproxy" / "haproxy.cfg.j2").read_text()
-    guards = re.findall(r"^ +(?:http-request|option http-).*(?:header|names).*$", template, re.M)
-    assert guards
-    configuration = HAPROXY.read_text().replace("X-Forwarded-Proto http\n", "")
-    for guard in guards:
-        assert guard in configuration or "Proto" in guard
-    assert "http-request set-header X-Forwarded-Proto http\n" in HAPROXY.read_text()
+def test_haproxy_guards_the_application_as_it_does_without_containers():
+    lone = proxies.rendered(PROXIES["haproxy"], 9000, (8010, 8011))
+    rules = re.findall(r"^ +(http-request .*|option http-restrict.*)$", lone, re.MULTILINE)
+    shared = [rule for rule in rules if "X-Forwarded-Proto" not in rule]
+    assert len(shared) > 6
+    configuration = HAPROXY.read_text()
+    assert [rule for rule in shared if f"    {rule}\n" not in configuration] == []
+    assert "http-request set-header X-Forwarded-Proto http\n" in configuration
 
 
 @pytest.mark.parametrize("variant", SWARM_VARIANTS.values(), ids=lambda variant: variant.name)
