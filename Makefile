@@ -74,6 +74,7 @@ channels017-env: .venv-channels017/.installed
 tools: tools/node_modules/.package-lock.json
 
 tools/node_modules/.package-lock.json: tools/package.json tools/package-lock.json
+	@command -v npm >/dev/null || { echo "npm is missing: apt-get install npm" >&2; exit 1; }
 	cd tools && npm ci --no-progress
 
 system:

@@ -121,3 +121,19 @@ def test_policy_that_was_there_comes_back_even_if_the_installation_fails(root, c
     root.add("apt-get", f"exit {code}")
     assert root.install().returncode == code
     assert root.policy.read_text() == "mine"
+
+
+def test_make_tools_without_npm_says_how_to_get_it(tmp_path):
+    """Debian's nodejs does not bring it, and nothing else here needs it."""
+    for name in ("make", "sh"):
+        (tmp_path / name).symlink_to(shutil.which(name))
+    told = subprocess.run(
+        ("make", "--always-make", "tools"),
+        cwd=ROOT,
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+    assert told.returncode != 0
+    assert told.stderr.splitlines()[0] == "npm is missing: apt-get install npm"
