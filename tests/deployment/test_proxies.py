@@ -12,6 +12,7 @@ import socket
 import subprocess
 import threading
 import time
+from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -188,6 +189,53 @@ def test_handshake_says_what_the_proxy_knows_and_nothing_that_the_client_claims(
     assert headers["origin"] == url
     kept = {"x-forwarded-for", "x-forwarded-proto"}
     assert not ({name.lower() for name in LIES} - kept) & set(headers)
+
+
+@pytest.fixture
+def mortals():
+    """What was asked of three processes of an application, which hang up over it; their ports."""
+    asked = []
+
+    class Application(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            if self.path == "/digest/":
+                asked.append(self.command)
+                self.close_connection = True
+                return
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.do_GET()
+
+        def log_message(self, *args):
+            pass
+
+    with ExitStack() as stack:
+        servers = [ThreadingHTTPServer(("127.0.0.1", 0), Application) for _ in range(3)]
+        for server in map(stack.enter_context, servers):
+            threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+            stack.callback(server.shutdown)
+        yield asked, [server.server_port for server in servers]
+
+
+@pytest.mark.server
+@each_proxy
+def test_request_that_may_have_had_an_effect_is_never_sent_twice(
+    proxy, fronts, mortals, tmp_path_factory
+):
+    asked, ports = mortals
+    url = fronts.put_in_front(proxy, ports, tmp_path_factory.mktemp("mortals"))
+    assert ask(url, "POST", "/digest/", b"one")[0] == 502
+    assert asked == ["POST"]
+    assert ask(url, "GET", "/digest/")[0] == 502
+    again = asked.count("GET")
+    # So it would be seen. Apache goes on to another process only where it cannot connect.
+    assert again == 1 if proxy.name == "apache" else again > 1
 
 
 @pytest.mark.server
