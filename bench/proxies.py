@@ -18,7 +18,7 @@ from bench.variants import Variant
 BODY_BYTES = 10 * 1024 * 1024  # the largest request body; what is larger is answered with 413
 CONNECTIONS = 4000  # of clients, per worker process where a proxy has several
 SILENCE_S = 75  # of an application: three of the pings that Daphne and uvicorn send, and some
-REQUEST_S = 10  # a client has to send a request's headers, and between two parts of its body
+REQUEST_S = 10  # a client has for a request's headers, and in each proxy's own sense for its body
 CONNECT_S = 2  # to reach a process on the same machine
 RETRY_S = 5  # after which a request is not sent to another process any more
 CHECK_S = 5  # a busy process has to say that it is well

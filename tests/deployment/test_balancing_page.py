@@ -36,7 +36,8 @@ def test_ports_are_those_of_the_table():
     ("setting", "value"),
     [
         ("silence of the application", f"{proxies.SILENCE_S} s"),
-        ("a client's headers, and a pause in its body", f"{proxies.REQUEST_S} s"),
+        ("a client's headers", f"{proxies.REQUEST_S} s"),
+        ("a client's body", f"{proxies.REQUEST_S} s"),
         ("largest request body", f"{proxies.BODY_BYTES} bytes"),
         ("reaching a process", f"{proxies.CONNECT_S} s"),
         ("idle connection to a process", f"{proxies.IDLE_S} s"),

@@ -40,18 +40,34 @@ LIES = {
 each_proxy = pytest.mark.parametrize("proxy", PROXIES.values(), ids=PROXIES)
 
 
+def assert_passes_its_servers_own_check(proxy, text, folder):
+    (folder / proxy.file).write_text(text)
+    environ = os.environ | {"PATH": f"{os.environ['PATH']}:/usr/sbin"}
+    checked = subprocess.run(
+        proxy.check, cwd=folder, env=environ, capture_output=True, text=True, timeout=20
+    )
+    assert checked.returncode == 0, checked.stderr
+    assert checked.stderr.strip() in ("", "Syntax OK")
+
+
 @each_proxy
 @pytest.mark.parametrize("as_root", [False, True] if os.geteuid() == 0 else [False])
 def test_configuration_passes_its_servers_own_check(proxy, as_root, tmp_path, installed):
     installed(Variant("gunicorn", proxy=proxy.name))
     text = proxies.rendered(proxy, 18008, (18010, 18011), as_root=as_root)
-    (tmp_path / proxy.file).write_text(text)
-    environ = os.environ | {"PATH": f"{os.environ['PATH']}:/usr/sbin"}
-    checked = subprocess.run(
-        proxy.check, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=20
-    )
-    assert checked.returncode == 0, checked.stderr
-    assert checked.stderr.strip() in ("", "Syntax OK")
+    assert_passes_its_servers_own_check(proxy, text, tmp_path)
+
+
+@each_proxy
+def test_process_is_taken_out_by_the_word_in_the_document(proxy, tmp_path, installed):
+    installed(Variant("gunicorn", proxy=proxy.name))
+    document = (proxies.ROOT / "docs" / "balancing.md").read_text()
+    row = rf"^\| {proxy.name} \| `([^`]+)` \| `kill -{proxy.reload.removeprefix('SIG')}` \|"
+    word = re.search(row, document, re.MULTILINE | re.IGNORECASE)[1]
+    text = proxies.rendered(proxy, 18008, (18010, 18011))
+    without, lines = re.subn(r"(?m)^( .*:18010\b.*?)(;?)$", rf"\1 {word}\2", text)
+    assert lines == 1
+    assert_passes_its_servers_own_check(proxy, without, tmp_path)
 
 
 @each_proxy
