@@ -23,7 +23,7 @@ CAVEAT = (
 )
 _GUNICORN = (
     "gunicorn's sync worker closes every connection after its reply, whatever was asked for: by "
-    "itself it keeps none; behind a proxy it is the connection to the proxy that is kept. "
+    "itself it keeps none; behind a proxy it is the connection to the proxy that is kept.\n"
 )
 _CONNECTIONS = (
     "Connections per request are the kernel's count for the whole machine: a proxy's own to the "
@@ -88,6 +88,8 @@ def _heading(study: Study) -> Iterator[str]:
     )
     if study.reference:
         yield f"Beside each figure stands that of the {study.reference}. {CAVEAT}\n"
+    if study.kind == "http":
+        yield _CONNECTIONS
     if study.finished is None:
         yield "**Interrupted**: some rounds are missing.\n"
 
@@ -103,8 +105,8 @@ def section(study: Study, readings: Readings, cell: HttpCell | EchoCell) -> Iter
     """Yield the table of one cell: a column each, and for each tool its rows."""
     columns = study.columns
     yield f"## {heading(cell)}\n"
-    if isinstance(cell, HttpCell) and cell.keepalive:
-        yield f"{_GUNICORN * any(map(_is_gunicorn, columns))}{_CONNECTIONS}"
+    if isinstance(cell, HttpCell) and cell.keepalive and any(map(_is_gunicorn, columns)):
+        yield _GUNICORN
     yield f"| | {' | '.join(column.name for column in columns)} |"
     yield f"|---|{'--:|' * len(columns)}"
     for tool in study.tools:

@@ -334,6 +334,7 @@ def test_page_says_who_keeps_no_connection_where_they_should_be_kept(reading, st
     before, _, after = page.partition(f"## {heading(kept)}\n")
     assert "sync worker closes every connection" in after
     assert "sync worker closes every connection" not in before
+    assert "Connections per request are the kernel's count" in before
     assert "| locust: connections per request | 1 | 0.05 |" in after
 
 
