@@ -1,6 +1,7 @@
 """One cell by one tool on one site: the tool runs, the sampler watches, the gates judge."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from operator import attrgetter
@@ -20,18 +21,24 @@ from bench.sample import Sampler
 from bench.tools import locust
 from bench.tools.tool import LIMIT_S, Job, Outcome, Tool, Unreadable
 
+_OF_OTHERS = {"foreign CPU", "steal"}  # gates that may hold at another time
 _NOBODY = -1  # no process has this pid: the server is somebody's own
-ATTEMPTS = 2
 
 
 def measured(
-    site: Site, cell: HttpCell | EchoCell, tool: Tool, pinned: Pinning, blank: Reading
+    site: Site,
+    cell: HttpCell | EchoCell,
+    tool: Tool,
+    pinned: Pinning,
+    blank: Reading,
+    rests_s: Sequence[float],
 ) -> Iterator[Reading]:
-    """Yield what came of it, and of one more attempt where something else was in the way.
+    """Yield what came of it, and of more attempts where something else was in the way.
 
-    ``blank`` has the names.
+    ``blank`` has the names; before each attempt there is one of the ``rests_s``.
     """
-    for attempt in range(1, ATTEMPTS + 1):
+    for attempt, rest_s in enumerate(rests_s, start=1):
+        time.sleep(rest_s)
         started = datetime.now(UTC).isoformat(timespec="seconds")
         reading = replace(blank, attempt=attempt, started=started)
         try:
@@ -42,7 +49,8 @@ def measured(
             yield replace(reading, failure=anonymous(str(failure)), log_tail=anonymous(tail))
             return
         yield reading
-        if reading.valid:
+        missed = {gate.name for gate in reading.gates if not (gate.ok or gate.advisory)}
+        if not missed & _OF_OTHERS:
             return
 
 

@@ -8,9 +8,10 @@ from bench.balancing.cells import Column, EchoCell, HttpCell
 from bench.balancing.measure import measured
 from bench.balancing.reading import Reading
 from bench.balancing.site import serving
-from bench.campaign import Failed
+from bench.campaign import RESTS_S, Failed
 from bench.errors import BadInput
 from bench.provenance import Pinning, anonymous
+from bench.spreads import INTERVAL_ROUNDS
 from bench.tools.tool import Tool
 
 _STARTS = 2  # a column that failed to start in so many rounds is not started again
@@ -33,6 +34,11 @@ class Plan:
     def __post_init__(self) -> None:
         if self.rounds < 1:
             raise BadInput(f"--rounds {self.rounds} measures nothing: give 1 or more")
+
+    @property
+    def rests_s(self) -> tuple[float, ...]:
+        """Before each attempt at a cell: somebody who waits for one round sees one more at once."""
+        return RESTS_S if self.rounds >= INTERVAL_ROUNDS else (0.0, 0.0)
 
     def pairs(self) -> list[tuple[HttpCell | EchoCell, Tool]]:
         """Return what is measured on each column."""
@@ -90,7 +96,9 @@ class Rounds:
                 for cell, tool in pairs:
                     self.tell(f"round {round_} · {column.name} · {cell.name} · {tool.name}")
                     blank = _blank(round_, column, variant, cell, tool)
-                    for reading in measured(site, cell, tool, self.pinned, blank):
+                    for reading in measured(
+                        site, cell, tool, self.pinned, blank, self.plan.rests_s
+                    ):
                         self.keep(reading)
         except Failed as failure:
             self._failed[column.name] = self._failed.get(column.name, 0) + 1
