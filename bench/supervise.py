@@ -274,10 +274,18 @@ def require_alive(process: subprocess.Popen[bytes]) -> None:
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a supervisord that this process has started, and whatever it leaves."""
-    _end(process.pid)
-    process.wait()
-    remains.sweep()
+    """End a supervisord that this process has started, and whatever it leaves.
+
+    Ctrl-C does not cut that short: it is raised when everything is gone.
+    """
+    try:
+        _end(process.pid)
+    except KeyboardInterrupt:
+        _end(process.pid)
+        raise
+    finally:
+        process.wait()
+        remains.sweep()
 
 
 def _end(pid: int) -> None:

@@ -148,3 +148,19 @@ def test_notes_are_gone_when_nothing_runs():
     with deployed(resolve("gunicorn")):
         assert remains.noted_variant() == "gunicorn"
     assert remains.noted_variant() is None
+
+
+def test_stop_that_is_interrupted_stops_all_the_same(start, monkeypatch):
+    process = start("sleep", "600")
+    end, asked = supervise._end, []
+
+    def interrupted(pid):
+        asked.append(pid)
+        if len(asked) == 1:
+            raise KeyboardInterrupt
+        end(pid)
+
+    monkeypatch.setattr(supervise, "_end", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        supervise.stop(process)
+    assert process.returncode is not None
