@@ -85,6 +85,24 @@ def test_last_asgi_ipc_loses_nothing_and_does_not_grow(python):
     assert ": 0 of 20000 messages lost\n" in told.stdout
 
 
+def test_full_channel_of_messages_that_came_back_counts_as_losses(run):
+    """It must not end the process: the other end would wait for its count for ever."""
+    told = run(
+        "import collapse\n"
+        "collapse.SENDS = 20\n"
+        "layer = collapse.IPCChannelLayer(prefix=collapse.PREFIX)\n"
+        "for _ in range(layer.capacity):\n"
+        "    layer.send('one', {'number': -1})\n"
+        "lost = collapse.Queue()\n"
+        "try:\n"
+        "    collapse.exchange('one', collapse.Barrier(1), lost)\n"
+        "    print(lost.get(timeout=20))\n"
+        "finally:\n"
+        "    collapse.remove(prefix=collapse.PREFIX)\n"
+    )
+    assert told.stdout == "20\n", told.stderr
+
+
 def test_segments_of_one_user_are_removed_and_no_others(segments, tmp_path):
     mine = ["channels1-1-groups", "channels1-1-messages", "sem.channels1-1-messages"]
     others = ["channels1-12-messages", "sem.channels1-12-groups", "asgi-messages"]
