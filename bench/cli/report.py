@@ -20,6 +20,7 @@ STUDIES = {
     "faults.json": ("bench.faults.page:read", "bench.faults.page:write"),
     "fanout.json": ("bench.fanout.results:read", "bench.fanout.page:publish"),
     "baselines.json": ("bench.baselines.results:read", "bench.baselines.page:publish"),
+    "proof.json": ("channels1.proof_page:read", "channels1.proof_page:publish"),
 }
 
 

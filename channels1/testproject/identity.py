@@ -7,7 +7,7 @@ import django
 import pkg_resources
 from django.conf import settings
 
-LAYERS = {"asgi_redis": "redis", "asgi_ipc": "ipc"}
+LAYERS = {"asgi_redis": "redis", "asgi_ipc": "ipc", "testproject": "ipc"}  # ours is asgi_ipc mended
 DISTRIBUTIONS = ("channels", "daphne", "gunicorn", "asgiref", "asgi_redis", "asgi_ipc", "twisted")
 
 
@@ -22,6 +22,7 @@ def identity(request):
         "interface": interface,
         "layer": LAYERS[backend.split(".")[0]] if backend else "none",
         "layer_backend": backend,
+        "mended": getattr(layer, "mended", []),
         "middleware": "stock" if settings.MIDDLEWARE else "none",
         "settings": settings.SETTINGS_MODULE,
         "pid": os.getpid(),

@@ -13,7 +13,12 @@ import pytest
 from bench.environment import ROOT
 
 PROJECT = ROOT / "channels1"
-ENVIRONMENT = {"DJANGO_SECRET_KEY": "x", "REDIS_URL": "unix:///nowhere", "PATH": os.defpath}
+ENVIRONMENT = {
+    "DJANGO_SECRET_KEY": "x",
+    "REDIS_URL": "unix:///nowhere",
+    "CHANNELS1_MENDED": "channels",
+    "PATH": os.defpath,
+}
 
 
 @pytest.fixture
@@ -52,7 +57,7 @@ def settings(run, overlay: str) -> dict:
 
 def test_overlays_differ_in_the_channel_layer_alone(run):
     plain = settings(run, "no_channels")
-    for overlay in ("channels_redis", "channels_ipc"):
+    for overlay in ("channels_redis", "channels_ipc", "channels_ipc_mended"):
         layered = settings(run, overlay)
         layers = layered.pop("CHANNEL_LAYERS")
         assert layers["default"]["ROUTING"] == "testproject.routing.channel_routing"
@@ -61,7 +66,9 @@ def test_overlays_differ_in_the_channel_layer_alone(run):
         assert layered == {name: plain[name] for name in plain if name != "INSTALLED_APPS"}
 
 
-@pytest.mark.parametrize("entry_point", ["wsgi_no_channels", "asgi", "asgi_for_ipc"])
+@pytest.mark.parametrize(
+    "entry_point", ["wsgi_no_channels", "asgi", "asgi_for_ipc", "asgi_for_ipc_mended"]
+)
 def test_entry_point_refuses_the_settings_of_another(run, entry_point):
     refused = run(
         f"import testproject.{entry_point}",
