@@ -9,14 +9,15 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
+from channels.layers import get_channel_layer
+from django.conf import settings
+
+from channels_hub.hub import hub_layer
 from channels_hub.publisher import Publisher
 from channels_hub.records import HEADER
 
 MOST_TOPICS = 1_000_000
 LONGEST_S = 3_600.0
-# Of all publishers together. Two windows of them wait at a hub at most, and both must fit into the
-# hub's channel and what the layer keeps for a process: 1 MiB where that is channels_ipc.
-WINDOW = 256
 BREATH_S = 0.001  # how long a paced publisher sleeps when nothing is due
 
 
@@ -76,6 +77,15 @@ def topic(number: int) -> str:
     return f"t{number:06d}"
 
 
+def feed_layer() -> Any:
+    """Return the layer on which the subscribers are, with the room that it has for them.
+
+    In memory each layer is a world of its own. On Redis it is the sender's capacity at which a
+    channel is full, and on channels_ipc the sender's that bounds what waits in files.
+    """
+    return hub_layer() if settings.DELIVERY == "hub" else get_channel_layer()
+
+
 async def publish(layer: Any, feed: Feed, stop: asyncio.Event) -> dict[str, Any]:
     """Publish all parts of ``feed`` from this process; return the statistics."""
     parts = [publish_part(layer, part, stop) for part in feed.parts() if part.count != 0]
@@ -96,7 +106,7 @@ def statistics(parts: list[dict[str, Any]]) -> dict[str, Any]:
 
 async def publish_part(layer: Any, feed: Feed, stop: asyncio.Event) -> dict[str, Any]:
     """Publish one publisher's part of a feed until it ends or ``stop`` is set."""
-    publisher = Publisher(layer, window=max(8, WINDOW // feed.publishers))
+    publisher = Publisher(layer, publishers=feed.publishers)
     await publisher.start()
     began, began_cpu_s = time.monotonic(), time.process_time()
     await _cycle(publisher, feed, began, stop)

@@ -6,6 +6,8 @@ both, and what differs between them is the delivery. ``settings.DELIVERY`` choos
 
 import asyncio
 import json
+import logging
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -16,12 +18,14 @@ from django.conf import settings
 
 from channels_hub.consumers import HubTopicsConsumer, TopicsConsumer
 from channels_hub.http import PollConsumer
-from channels_hub.hub import GROUP, hub_layer
+from channels_hub.hub import GROUP
 from channels_hub.outbox import Outbox
 from channels_hub.polling import PollSessions
 from channels_hub.recall import Recollection
 from channels_hub.records import enclose
-from testproject.publishing import Feed, FeedError, publish
+from testproject.publishing import Feed, FeedError, feed_layer, publish
+
+logger = logging.getLogger("channels_hub")
 
 
 class GroupTopicsConsumer(TopicsConsumer):
@@ -57,9 +61,10 @@ class GroupFeed:
 
     async def subscribe(self, outbox, topics):
         channel = await self.layer.new_channel()
-        await asyncio.gather(*(self.layer.group_add(GROUP + topic, channel) for topic in topics))
         task = asyncio.get_running_loop().create_task(self._fill(outbox, channel))
+        task.add_done_callback(partial(_ended, outbox))
         self._clients[outbox] = channel, task
+        await asyncio.gather(*(self.layer.group_add(GROUP + topic, channel) for topic in topics))
 
     async def unsubscribe(self, outbox, topics):
         channel, task = self._clients.pop(outbox)
@@ -70,11 +75,18 @@ class GroupFeed:
     async def _fill(self, outbox, channel):
         while True:
             message = await self.layer.receive(channel)
-            outbox.append(enclose(message["record"]))
+            outbox.pending.append(enclose(message["record"]))
             outbox.settle()
 
     async def recall(self, topics, positions, since_ns):
         return Recollection()
+
+
+def _ended(outbox, task):
+    # Its client must not take silence for quiet: the next poll starts anew, and names the gap.
+    if not task.cancelled() and (error := task.exception()) is not None:
+        logger.error("a polling client's channel failed", exc_info=error)
+        outbox.end(f"the channel layer failed: {error}")
 
 
 _feeds: WeakKeyDictionary[asyncio.AbstractEventLoop, PollSessions] = WeakKeyDictionary()
@@ -117,8 +129,7 @@ class PublishConsumer(AsyncHttpConsumer):
     busy = asyncio.Lock()
 
     async def handle(self, body):
-        # In memory each layer is a world of its own: the feed goes where its subscribers are.
-        layer = hub_layer() if settings.DELIVERY == "hub" else get_channel_layer()
+        layer = feed_layer()
         if self.scope["method"] != "POST":
             await self.answer(405, {"error": "POST a feed"}, (b"Allow", b"POST"))
         elif not isinstance(layer, InMemoryChannelLayer):
@@ -133,7 +144,7 @@ class PublishConsumer(AsyncHttpConsumer):
     async def publish(self, layer, body):
         try:
             feed = Feed(**json.loads(body))
-        except (ValueError, TypeError, FeedError) as error:
+        except (ValueError, TypeError, RecursionError, FeedError) as error:
             await self.answer(400, {"error": f"this is no feed: {error}"})
             return
         try:

@@ -1,6 +1,10 @@
 """A hub on the Redis layers, beside ordinary consumers of the same process."""
 
 import asyncio
+import json
+import os
+import sys
+from pathlib import Path
 
 import pytest
 from channels_redis.core import RedisChannelLayer
@@ -10,6 +14,7 @@ from channels_hub import Hub, Outbox
 from channels_hub.publisher import Publisher
 
 pytestmark = pytest.mark.redis
+ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.fixture(params=[RedisChannelLayer, RedisPubSubChannelLayer], ids=["core", "pubsub"])
@@ -38,3 +43,30 @@ async def test_hub_is_not_starved_by_a_consumer_that_waits_in_the_same_process(l
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
         await hub.close()
+
+
+async def test_feed_as_fast_as_possible_is_lost_nowhere_on_the_layer_of_the_hubs(
+    redis_url, take, tmp_path
+):
+    """The command's own layer decides when a channel of Redis is full."""
+    layer = RedisChannelLayer(hosts=[{"address": redis_url, "socket_timeout": None}], capacity=8192)
+    hub, outbox = Hub(layer), Outbox()
+    await hub.start()
+    await hub.subscribe(outbox, [f"t{number:06d}" for number in range(8)])
+    environment = os.environ | {
+        "REDIS_URL": redis_url,
+        "DJANGO_SETTINGS_MODULE": "settings.channels_redis",
+        "TESTPROJECT_DELIVERY": "hub",
+    }
+    feed = await asyncio.create_subprocess_exec(
+        *(sys.executable, "manage.py", "publish", "--topics=8", "--publishers=4", "--count=1500"),
+        env=environment,
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    out, _ = await feed.communicate()
+    taken = await take(outbox, 1_500)
+    await hub.close()
+    await layer.flush()
+    assert json.loads(out)["published"] == 1_500
+    assert len(taken) == 1_500

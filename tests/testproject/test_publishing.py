@@ -78,9 +78,12 @@ def test_command_says_what_to_do_about_a_layer_that_does_not_leave_its_process()
 
 
 async def asked(method, body):
-    answer = await HttpCommunicator(
-        PublishConsumer.as_asgi(), method, "/publish/", body=json.dumps(body).encode()
-    ).get_response(timeout=10)
+    return await asked_raw(method, json.dumps(body).encode())
+
+
+async def asked_raw(method, body):
+    consumer = PublishConsumer.as_asgi()
+    answer = await HttpCommunicator(consumer, method, "/publish/", body).get_response(timeout=10)
     return answer["status"], json.loads(answer["body"])
 
 
@@ -89,9 +92,11 @@ async def test_server_publishes_a_feed_and_says_what_it_did():
     assert (status, told["published"]) == (200, 3)
 
 
-@pytest.mark.parametrize("body", [[], {"topics": 0}, {"colour": "red"}, "x"])
+@pytest.mark.parametrize(
+    "body", [b"[]", b'{"topics": 0}', b'{"colour": "red"}', b'"x"', b"{", b"[" * 100_000]
+)
 async def test_server_refuses_what_is_no_feed(body):
-    status, told = await asked("POST", body)
+    status, told = await asked_raw("POST", body)
     assert status == 400
     assert "this is no feed" in told["error"]
 
@@ -101,7 +106,7 @@ async def test_server_publishes_only_when_it_is_posted_to():
 
 
 async def test_server_leaves_publishing_to_the_command_on_other_layers(monkeypatch):
-    monkeypatch.setattr("testproject.topics.hub_layer", lambda: object())
+    monkeypatch.setattr("testproject.topics.feed_layer", lambda: object())
     status, told = await asked("POST", {})
     assert status == 409
     assert "manage.py publish" in told["error"]

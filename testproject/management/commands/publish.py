@@ -8,10 +8,10 @@ import signal
 from contextlib import suppress
 from typing import Any
 
-from channels.layers import InMemoryChannelLayer, get_channel_layer
+from channels.layers import InMemoryChannelLayer
 from django.core.management.base import BaseCommand, CommandError
 
-from testproject.publishing import Feed, FeedError, publish_part, statistics
+from testproject.publishing import Feed, FeedError, feed_layer, publish_part, statistics
 
 
 class Command(BaseCommand):
@@ -37,7 +37,7 @@ class Command(BaseCommand):
             feed = Feed(**{name: options[name] for name in names})
         except FeedError as error:
             raise CommandError(f"--{error}") from error
-        if isinstance(get_channel_layer(), InMemoryChannelLayer):
+        if isinstance(feed_layer(), InMemoryChannelLayer):
             raise CommandError(
                 "the in-memory layer does not leave its process: POST the feed to the server's "
                 "own /publish/ instead"
@@ -91,4 +91,4 @@ async def until_stopped(feed: Feed) -> dict[str, Any]:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    return await publish_part(get_channel_layer(), feed, stop)
+    return await publish_part(feed_layer(), feed, stop)
