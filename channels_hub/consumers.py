@@ -13,10 +13,11 @@ server makes a sender wait for the network, and a client that never says what it
 after one window.
 
 A message that cannot be understood is answered ``{"error": "...", "id": ...}`` and changes nothing;
-the socket stays usable. The server closes with 4013 where the client fell behind and its policy is
-to be closed, and with 4011 where the channel layer failed: the application's own codes for what
-1013 (try again later) and 1011 (internal error) say, because Daphne can close with 1000 and 3000
-to 4999 only.
+the socket stays usable, but ``MOST_ERRORS`` of them in a row close it with 4008: the answers pass
+the window by, and who never reads them must not grow the server. The server closes with 4013 where
+the client fell behind and its policy is to be closed, and with 4011 where the channel layer failed:
+the application's own codes for what 1008 (policy violation), 1013 (try again later) and 1011
+(internal error) say, because Daphne can close with 1000 and 3000 to 4999 only.
 """
 
 import asyncio
@@ -33,8 +34,11 @@ from channels_hub.threadless import Threadless
 
 LARGEST_REQUEST = 4 * 1024 * 1024  # characters
 MOST_TOPICS = 100_000  # per socket
+MOST_ERRORS = 100  # in a row
+LONGEST_ID = 100  # characters, of the client's own name for a request
 
 # Close codes.
+MISUSED = 4008
 LAYER_FAILED = 4011
 FELL_BEHIND = 4013
 
@@ -53,8 +57,13 @@ def parse(text: str | None) -> dict[str, Any]:
         request = json.loads(text)
     except ValueError as error:
         raise RequestError(f"this is not JSON: {error}") from error
+    except RecursionError as error:
+        raise RequestError("this JSON is nested too deeply") from error
     if not isinstance(request, dict):
         raise RequestError("a request is a JSON object")
+    name = request.get("id")
+    if isinstance(name, list | dict) or len(str(name)) > LONGEST_ID:
+        raise RequestError(f"an id is a number or at most {LONGEST_ID} characters")
     verbs = [verb for verb in ("subscribe", "unsubscribe", "received") if verb in request]
     if len(verbs) != 1:
         raise RequestError("a request holds one of subscribe, unsubscribe, received")
@@ -74,18 +83,26 @@ class TopicsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels 
     """Subscribes to topics for one client. Delivery is the subclass's: hub, or group."""
 
     topics: set[str]
+    errors = 0  # in a row
 
     async def connect(self) -> None:
         self.topics = set()
         await self.accept()
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        if self.errors == MOST_ERRORS:
+            return  # it is being closed
         request: dict[str, Any] = {}
         try:
             request = parse(text_data)
             await self.answer(request)
+            self.errors = 0
         except (RequestError, TopicError) as error:
-            await self.reply({"error": str(error)}, request)
+            self.errors += 1
+            if self.errors == MOST_ERRORS:
+                await self.close(code=MISUSED)
+            else:
+                await self.reply({"error": str(error)}, request)
 
     async def answer(self, request: dict[str, Any]) -> None:
         if "subscribe" in request:
@@ -133,12 +150,15 @@ class HubTopicsConsumer(Threadless, TopicsConsumer):
     OUTBOX_LIMIT = 10_000
     POLICY = DROP_OLDEST
 
+    sender: asyncio.Task[None] | None = None
+
     async def connect(self) -> None:
         self.hub = await Hub.current()
         self.outbox = Outbox(self.OUTBOX_LIMIT, self.POLICY)
         self.sent_bytes = self.received_bytes = 0
         self.window = asyncio.Event()
         self.window.set()
+        self.outbox.on_end = self.window.set
         await super().connect()
         self.sender = asyncio.get_running_loop().create_task(self.send_batches())
 
@@ -146,7 +166,7 @@ class HubTopicsConsumer(Threadless, TopicsConsumer):
         try:
             while True:
                 if not self.window.is_set():
-                    await self.window.wait()
+                    await self.wait_for_window()
                 frame = b"".join(await self.outbox.batch(self.MOST_RECORDS))
                 self.sent_bytes += len(frame)
                 self.move_window()
@@ -156,9 +176,15 @@ class HubTopicsConsumer(Threadless, TopicsConsumer):
         except Ended:
             await self.close(code=LAYER_FAILED)
 
+    async def wait_for_window(self) -> None:
+        """Wait for the client to say what it received; raise ``Ended`` where the outbox ends."""
+        self.outbox.check()
+        await self.window.wait()
+        self.outbox.check()
+
     def note_received(self, total_bytes: object) -> None:
         if not isinstance(total_bytes, int) or not 0 <= total_bytes <= self.sent_bytes:
-            raise RequestError(f"{total_bytes!r} is no count of the {self.sent_bytes} bytes sent")
+            raise RequestError(f"received is no count of the {self.sent_bytes} bytes sent")
         self.received_bytes = max(self.received_bytes, total_bytes)
         self.move_window()
 
@@ -174,8 +200,19 @@ class HubTopicsConsumer(Threadless, TopicsConsumer):
     async def unsubscribe(self, topics: set[str]) -> None:
         await self.hub.unsubscribe(self.outbox, topics)
 
+    async def close(self, code: int | None = None, reason: str | None = None) -> None:
+        # No frame may follow a close.
+        if self.sender is not None and self.sender is not asyncio.current_task():
+            self.sender.cancel()
+        await super().close(code, reason)
+
     async def disconnect(self, code: int) -> None:
-        self.sender.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self.sender
-        await self.hub.part(self.outbox, self.topics)
+        try:
+            if self.sender is not None:
+                self.sender.cancel()
+                # With an OSError a server says that the client has gone: what is here to be told.
+                with contextlib.suppress(asyncio.CancelledError, OSError):
+                    await self.sender
+        finally:
+            # Whatever the sender died of: a client that has left must leave the hub.
+            await self.hub.part(self.outbox, self.topics)

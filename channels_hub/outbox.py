@@ -5,6 +5,7 @@ outbox of the process, so a waiting record costs a client eight bytes.
 """
 
 import asyncio
+from collections.abc import Callable
 
 DROP_OLDEST = "drop oldest"
 CLOSE = "close"
@@ -25,9 +26,10 @@ class Outbox:
     and counts them in ``dropped``; ``CLOSE`` makes the next ``batch`` raise ``Overflow``. The limit
     is applied when the hub flushes, so it may be passed by as many records as come between two
     flushes. One task may wait in ``batch`` at a time. ``pending`` is what the hub appends to.
+    ``on_end`` is called when nothing more will come, for a task that waits for something else.
     """
 
-    __slots__ = ("_ended", "_waiter", "dropped", "limit", "pending", "policy")
+    __slots__ = ("_ended", "_waiter", "dropped", "limit", "on_end", "pending", "policy")
 
     def __init__(self, limit: int = 10_000, policy: str = DROP_OLDEST) -> None:
         if limit < 1:
@@ -39,6 +41,7 @@ class Outbox:
         self.dropped = 0
         # The same list for life: the hub appends to it without looking at the outbox.
         self.pending: list[bytes] = []
+        self.on_end: Callable[[], None] | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._ended: Ended | None = None
 
@@ -46,7 +49,7 @@ class Outbox:
         """Apply the limit, wake the task that waits, and return the number of records dropped."""
         dropped = max(0, len(self.pending) - self.limit)
         if dropped and self.policy == CLOSE:
-            self._ended = Overflow(f"more than {self.limit} records were waiting")
+            self._end(Overflow(f"more than {self.limit} records were waiting"))
         if isinstance(self._ended, Overflow):
             # What comes behind the hole must not be given as if there were none.
             dropped = len(self.pending)
@@ -64,8 +67,18 @@ class Outbox:
 
     def end(self, reason: str) -> None:
         """Make ``batch`` raise ``Ended`` once what is pending has been taken."""
-        self._ended = self._ended or Ended(reason)
+        self._end(self._ended or Ended(reason))
         self._wake()
+
+    def check(self) -> None:
+        """Raise ``Overflow`` or ``Ended`` where nothing more will come, whatever is pending."""
+        if self._ended is not None:
+            raise self._ended
+
+    def _end(self, ended: Ended) -> None:
+        self._ended = ended
+        if self.on_end is not None:
+            self.on_end()
 
     def _wake(self) -> None:
         waiter = self._waiter

@@ -51,9 +51,8 @@ def check_topic(topic: object) -> str:
     """Return ``topic``; raise ``TopicError`` unless it is 1 to 80 of ``A-Z a-z 0-9 . _ -``."""
     if isinstance(topic, str) and TOPIC.fullmatch(topic):
         return topic
-    shown = repr(topic)
-    if len(shown) > 60:
-        shown = shown[:57] + "..."
+    # Of a text its start, and of anything else its kind: it may be nested without end.
+    shown = repr(topic[:50]) if isinstance(topic, str) else f"a {type(topic).__name__}"
     raise TopicError(f"{shown} is not a topic: 1 to 80 of A-Z a-z 0-9 . _ - are allowed")
 
 

@@ -93,7 +93,12 @@ async def test_topic_unsubscribed_comes_no_more(connect, publisher):
     [
         (" ", "not JSON"),
         ("{", "not JSON"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"subscribe": [' + "[" * 900 + "]" * 900 + "]}", "a list is not a topic"),
+        ('{"received": ' + "[" * 900 + "]" * 900 + "}", "no count"),
         ("[]", "a JSON object"),
+        ('{"subscribe": [], "id": []}', "an id is"),
+        (json.dumps({"subscribe": [], "id": "x" * 101}), "an id is"),
         ("{}", "holds one of"),
         ('{"subscribe": [], "received": 1}', "holds one of"),
         ('{"subscribe": "a"}', "a list of names"),
@@ -174,6 +179,66 @@ async def test_client_that_falls_behind_is_closed_where_that_is_the_policy(conne
     frame = await socket.receive_from()
     await socket.send_json_to({"received": len(frame)})
     assert await socket.receive_output() == {"type": "websocket.close", "code": 4013}
+
+
+async def fill_window(socket, publisher):
+    """Have a socket sent as much as it may be without a word of its own."""
+    await ask(socket, subscribe=["a"])
+    await publisher.publish("a", b"x" * 200)
+    assert len(await socket.receive_from()) > SmallWindow.WINDOW_BYTES
+
+
+async def test_client_that_falls_behind_is_closed_without_having_said_a_word(connect, publisher):
+    socket = await connect(ClosesSlowClients)
+    await fill_window(socket, publisher)
+    for _ in range(100):
+        await publisher.publish("a", b"x" * 200)
+    assert await socket.receive_output() == {"type": "websocket.close", "code": 4013}
+
+
+async def test_client_that_says_nothing_is_told_when_the_hub_stops(connect, hub, publisher):
+    socket = await connect(SmallWindow)
+    await fill_window(socket, publisher)
+    await hub.close()
+    assert await socket.receive_output() == {"type": "websocket.close", "code": 4011}
+
+
+async def test_client_that_subscribes_to_a_hub_that_has_stopped_is_told(connect, hub):
+    socket = await connect()
+    await hub.close()
+    await socket.send_json_to({"subscribe": ["a"]})
+    told = [await socket.receive_output() for _ in range(2)]
+    assert {"type": "websocket.close", "code": 4011} in told
+
+
+async def test_client_that_sends_nothing_but_nonsense_is_closed(connect, publisher):
+    socket = await connect()
+    await ask(socket, subscribe=["a"])
+    for text in ["{"] * 99 + ['{"received": 0}'] + ["{"] * 110:
+        await socket.send_to(text_data=text)
+    for _ in range(2 * 99):
+        assert "error" in await socket.receive_json_from()
+    assert await socket.receive_output() == {"type": "websocket.close", "code": 4008}
+    await publisher.publish("a", b"too late")
+    assert await socket.receive_nothing()
+
+
+class LosesItsClient(HubTopicsConsumer):
+    async def send(self, text_data=None, bytes_data=None, close=False):
+        if bytes_data:
+            raise ConnectionResetError("the client has gone")
+        await super().send(text_data, bytes_data, close)
+
+
+async def test_client_that_goes_while_it_is_sent_something_leaves_nothing_behind(hub, publisher):
+    socket = WebsocketCommunicator(LosesItsClient.as_asgi(), "/ws/topics/")
+    await socket.connect()
+    await ask(socket, subscribe=["a"])
+    await publisher.publish("a", b"")
+    assert await socket.receive_nothing()
+    await socket.disconnect()
+    assert not hub.layer.groups.get("topic.a")
+    assert hub._clients == {}
 
 
 async def test_client_is_told_when_the_hub_stops(connect, hub):

@@ -33,6 +33,12 @@ def test_cursor_needs_no_escaping_in_a_url():
         encode({"session": "s", "batch": 1, "since_ns": 1, "positions": {"x": 1}}),
         encode({"session": "s", "batch": 1, "since_ns": 1, "positions": {"1": None}}),
         encode({"session": 1, "batch": 1, "since_ns": 1, "positions": {}}),
+        encode({"session": "s", "batch": 1, "since_ns": 1 << 64, "positions": {}}),
+        encode({"session": "s", "batch": 1, "since_ns": -1, "positions": {}}),
+        encode({"session": "s", "batch": 1, "since_ns": 1, "positions": {"1": 1 << 64}}),
+        encode({"session": "s", "batch": 1, "since_ns": 1, "positions": {str(1 << 64): 1}}),
+        base64.urlsafe_b64encode(b"[" * 40_000).decode(),
+        "x" * 100_000,
         encode({"session": "s", "batch": True, "since_ns": 1, "positions": {}}),
     ],
 )
