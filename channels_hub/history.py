@@ -1,7 +1,7 @@
 """What a process remembers of its topics, for clients that come back. Pure."""
 
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 
@@ -78,3 +78,15 @@ def is_newer(record: Remembered, positions: Mapping[int, int], since_ns: int) ->
     """Whether a client at ``positions``, there since ``since_ns``, has yet to see ``record``."""
     seen = positions.get(record.publisher)
     return record.timestamp_ns >= since_ns if seen is None else record.position > seen
+
+
+def newest(
+    records: Sequence[Remembered], limit_bytes: int
+) -> tuple[Sequence[Remembered], frozenset[str]]:
+    """Return the last of ``records`` that ``limit_bytes`` hold, and the topics of the others."""
+    size_bytes = 0
+    for at in range(len(records) - 1, -1, -1):
+        size_bytes += len(records[at].enclosed)
+        if size_bytes > limit_bytes:
+            return records[at + 1 :], frozenset(record.topic for record in records[: at + 1])
+    return records, frozenset()

@@ -10,6 +10,9 @@ The answer is JSON: ``{"cursor": "...", "gaps": ["a"], "messages": [{"topic", "p
 "position", "sequence", "timestamp_ns", "body"}]}``, the body in base64. With ``Accept:
 application/octet-stream`` it is the frame that a socket would get (``channels_hub.records``), with
 ``X-Cursor`` and ``X-Gaps`` as headers (a JSON list; ``*``, for all, where it is too long for one).
+
+What cannot be answered is ``{"error": "..."}``: 400 a poll that makes no sense, 413 one of more
+than 4 MiB, 503 one for which there is no room, or no channel layer, at the moment.
 """
 
 import base64
@@ -18,18 +21,21 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
+from channels.exceptions import StopConsumer
 from channels.generic.http import AsyncHttpConsumer
 
 from channels_hub.cursor import Cursor, CursorError
 from channels_hub.cursor import parse as parse_cursor
 from channels_hub.hub import Hub
-from channels_hub.polling import Batch, PollSessions, UnknownSession
+from channels_hub.outbox import Ended
+from channels_hub.polling import Batch, PollSessions, TooManySessions, UnknownSession
 from channels_hub.records import LENGTH, TopicError, check_topic, unpack
 from channels_hub.threadless import Threadless
 
 LONGEST_TIMEOUT_S = 25.0  # below the 30 s after which many a proxy gives up
 MOST_TOPICS = 10_000
 LONGEST_HEADER = 4_096
+LARGEST_BODY = 4 * 1024 * 1024  # bytes: all topics and a cursor are less than a quarter of it
 
 
 class PollError(ValueError):
@@ -54,7 +60,7 @@ def parse_poll(method: str, query: bytes, body: bytes) -> Poll:
         timeout_s = float(asked.get("timeout", LONGEST_TIMEOUT_S))
     except (TopicError, CursorError, PollError) as error:
         raise PollError(str(error)) from error
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise PollError(f"the poll cannot be understood: {error!r}") from error
     if len(topics) > MOST_TOPICS or not (topics or cursor):
         raise PollError(f"a poll names 1 to {MOST_TOPICS} topics, and not {len(topics)}")
@@ -105,6 +111,14 @@ class PollConsumer(Threadless, AsyncHttpConsumer):  # type: ignore[misc]  # it h
     """Answers one poll."""
 
     channel_layer_alias = "none: the hub has it"
+    body_bytes = 0
+
+    async def http_request(self, message: dict[str, Any]) -> None:
+        self.body_bytes += len(message.get("body", b""))
+        if self.body_bytes > LARGEST_BODY:
+            await self.refuse(413, f"a poll of more than {LARGEST_BODY} bytes is not read")
+            raise StopConsumer
+        await super().http_request(message)
 
     async def handle(self, body: bytes) -> None:
         method = self.scope["method"]
@@ -114,14 +128,19 @@ class PollConsumer(Threadless, AsyncHttpConsumer):  # type: ignore[misc]  # it h
         try:
             poll = parse_poll(method, self.scope["query_string"], body)
         except PollError as error:
-            await self.send_json(400, json.dumps({"error": str(error)}).encode())
+            await self.refuse(400, str(error))
             return
         sessions = await self.sessions()
         try:
             batch = await sessions.poll(poll.topics, poll.cursor, poll.timeout_s)
         except UnknownSession as unknown:
-            await self.send_json(409, json.dumps({"error": str(unknown)}).encode())
-            return
+            await self.refuse(409, str(unknown))
+        except (TooManySessions, Ended) as reason:
+            await self.refuse(503, str(reason))
+        else:
+            await self.give(batch)
+
+    async def give(self, batch: Batch) -> None:
         if (b"accept", b"application/octet-stream") in self.scope["headers"]:
             frame = b"".join(batch.records)
             headers = [
@@ -134,6 +153,9 @@ class PollConsumer(Threadless, AsyncHttpConsumer):  # type: ignore[misc]  # it h
             await self.send_response(200, frame, headers=headers)
         else:
             await self.send_json(200, as_json(batch))
+
+    async def refuse(self, status: int, why: str) -> None:
+        await self.send_json(status, json.dumps({"error": why}).encode())
 
     async def sessions(self) -> PollSessions:
         return PollSessions.of(await Hub.current())

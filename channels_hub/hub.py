@@ -12,6 +12,7 @@ from channels.layers import get_channel_layer
 
 from channels_hub.history import History
 from channels_hub.outbox import Outbox
+from channels_hub.recall import Recaller
 from channels_hub.records import HEADER, enclose
 
 logger = logging.getLogger("channels_hub")
@@ -102,6 +103,8 @@ class Hub:
         self.handlers: dict[str, Callable[[dict[str, Any]], Awaitable[None]]] = {
             "hub.barrier": self._pass_barrier
         }
+        # Here and not with the first poll: a process of sockets alone can vouch for topics, too.
+        self.recaller = Recaller(self)
 
     @classmethod
     async def current(cls, alias: str = ALIAS) -> "Hub":
@@ -168,6 +171,9 @@ class Hub:
 
         When this returns, nothing that is published is missed: the process has joined every topic.
         """
+        if self.closed:
+            outbox.end("the hub was closed")
+            return
         for topic in topics:
             self._clients.setdefault(topic, {})[outbox] = outbox.pending
         # Joined means that the layer has said so: a topic that is being joined is still missing.
@@ -282,6 +288,10 @@ class Hub:
     async def _pass_barrier(self, message: dict[str, Any]) -> None:
         """Tell a publisher that all it sent before this barrier has left the layer's queue."""
         await self.reply(message, {"type": "hub.passed", "barrier": message["barrier"]})
+
+    async def ask_all(self, question: dict[str, Any]) -> None:
+        """Send ``question`` to every hub, this one among them."""
+        await self.layer.group_send(HUBS, {**question, "reply_to": self.channel})
 
     async def reply(self, message: dict[str, Any], answer: dict[str, Any]) -> None:
         """Send ``answer`` to the one who sent ``message``, signed with this hub's channel."""

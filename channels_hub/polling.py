@@ -10,27 +10,33 @@ topic for which nobody can vouch as a gap.
 import asyncio
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from channels_hub.cursor import Cursor
-from channels_hub.history import is_newer
+from channels_hub.history import Remembered, is_newer, newest
 from channels_hub.hub import Hub
 from channels_hub.outbox import CLOSE, Ended, Outbox
-from channels_hub.recall import Recaller
 from channels_hub.records import HEADER, LENGTH
 
 LEASE_S = 60.0
 MOST_RECORDS = 1_000
 OUTBOX_LIMIT = 10_000
+MOST_SESSIONS = 10_000
+TOPIC_AT = LENGTH.size + HEADER.size
+BACKLOG_BYTES = 64 * 1024 * 1024  # of recalled records that wait for their clients, in all
 
 _registries: WeakKeyDictionary[Hub, "PollSessions"] = WeakKeyDictionary()
 
 
 class UnknownSession(LookupError):  # noqa: N818 - the client can help: an outcome, not a fault
     """The topics were left out, and this process does not know them."""
+
+
+class TooManySessions(RuntimeError):  # noqa: N818 - an outcome: it passes with the leases
+    """This process keeps as many clients' places as it may."""
 
 
 @dataclass(frozen=True)
@@ -51,15 +57,36 @@ class Session:
         # Its records are answered as a gap when they do not fit, so it is closed and not thinned.
         self.outbox = Outbox(OUTBOX_LIMIT, CLOSE)
         self.used_s = time.monotonic()
+        self.backlog_bytes = 0
         self._backlog: list[bytes] = []
         self._gaps: list[str] = []
         self._last: Batch | None = None
         self._turn = asyncio.Lock()
+        # The last positions of what the client had when it came, by publisher, and of what it was
+        # given out of hubs' memory, by publisher and topic.
+        self._had = cursor.positions
+        self._recalled: dict[tuple[int, str], int] = {}
 
-    def prepend(self, records: Iterable[bytes], gaps: list[str]) -> None:
-        """Put what other hubs remembered in front of what has come since."""
-        self._backlog.extend(records)
-        self._gaps = gaps
+    def resume(self, recalled: Iterable[Remembered], gaps: Collection[str]) -> None:
+        """Take in what hubs remembered, in order, with what has come meanwhile in its place.
+
+        The cursor has one number a publisher, for all topics. So nothing may come later that lies
+        before something given now: of one topic a hub may remember more than another hub does of
+        another, and what is between the two has come to the outbox by now (see ``Recaller``).
+        """
+        found = {}
+        for one in recalled:
+            found[one.publisher, one.position] = one.enclosed
+            self._recalled[one.publisher, one.topic] = one.position
+        found |= {_place(record): record for record in self._unseen(self.outbox.pending)}
+        self.outbox.pending.clear()
+        self._backlog = [found[place] for place in sorted(found)]
+        self.backlog_bytes = sum(map(len, self._backlog))
+        try:
+            self.outbox.check()
+        except Ended:
+            gaps = self.topics  # what came meanwhile did not fit
+        self._gaps = sorted(gaps)
 
     def knows(self, cursor: Cursor) -> bool:
         """Whether ``cursor`` is this session's last answer, or the one before."""
@@ -87,12 +114,13 @@ class Session:
             return self._last
 
     async def _take(self, timeout_s: float) -> list[bytes]:
-        if self._backlog:
+        if self._backlog or self._gaps:
             taken = self._backlog[:MOST_RECORDS]
             del self._backlog[:MOST_RECORDS]
+            self.backlog_bytes -= sum(map(len, taken))
             return taken
         try:
-            async with asyncio.timeout(0 if self._gaps else timeout_s):
+            async with asyncio.timeout(timeout_s):
                 while True:
                     taken = self._unseen(await self.outbox.batch(MOST_RECORDS))
                     if taken:
@@ -101,13 +129,16 @@ class Session:
             return []
 
     def _unseen(self, records: list[bytes]) -> list[bytes]:
-        """Leave out what another hub had remembered already."""
-        positions = self.cursor.positions
-        return [
-            record
-            for record in records
-            if (place := _place(record))[1] > positions.get(place[0], 0)
-        ]
+        """Leave out what the client has had from another process, or out of a hub's memory."""
+        if not self._had and not self._recalled:
+            return records
+        return [record for record in records if not self._has_had(record)]
+
+    def _has_had(self, enclosed: bytes) -> bool:
+        _, publisher, position, _, length = HEADER.unpack_from(enclosed, LENGTH.size)
+        topic = enclosed[TOPIC_AT : TOPIC_AT + length].decode()
+        had = max(self._had.get(publisher, 0), self._recalled.get((publisher, topic), 0))
+        return bool(position <= had)
 
     def _advance(self, records: list[bytes]) -> None:
         positions = dict(self.cursor.positions)
@@ -139,7 +170,7 @@ class PollSessions:
     def of(cls, hub: Hub) -> "PollSessions":
         sessions = _registries.get(hub)
         if sessions is None:
-            sessions = _registries[hub] = cls(hub, Recaller(hub))
+            sessions = _registries[hub] = cls(hub, hub.recaller)
         return sessions
 
     async def poll(self, topics: frozenset[str], cursor: Cursor | None, timeout_s: float) -> Batch:
@@ -147,7 +178,8 @@ class PollSessions:
 
         Without a cursor the answer is empty and comes at once: from its cursor on, nothing is lost.
         No topics are those of the cursor's session; raises ``UnknownSession`` where that is none
-        of this process's.
+        of this process's. Raises ``TooManySessions`` where it would need one more than there may
+        be, and ``Ended`` where no hub serves it.
         """
         session = self._sessions.get(cursor.session) if cursor else None
         if not topics and session:
@@ -158,40 +190,54 @@ class PollSessions:
             try:
                 return await session.next(cursor.batch, timeout_s)
             except Ended:
-                # It fell behind. The new one asks what is remembered, and as long as the old one
-                # is there, the hub has not left the topics.
-                renewed = await self._open(topics, cursor)
-                await self._end(session)
-        else:
-            renewed = await self._open(topics, cursor)
+                pass  # It fell behind. The new one asks what is remembered.
+        renewed = await self._open(topics, cursor, session)
         if cursor is None:
             return Batch([], renewed.cursor)
         return await renewed.next(renewed.cursor.batch, timeout_s)
 
-    async def _open(self, topics: frozenset[str], came_from: Cursor | None) -> Session:
+    async def _open(
+        self, topics: frozenset[str], came_from: Cursor | None, instead: Session | None
+    ) -> Session:
+        if len(self._sessions) - (instead is not None) >= MOST_SESSIONS:
+            raise TooManySessions(f"{MOST_SESSIONS} clients poll here: try again in {LEASE_S:g} s")
         since_ns = came_from.since_ns if came_from else time.time_ns()
         positions = dict(came_from.positions) if came_from else {}
         session = Session(topics, Cursor(secrets.token_hex(8), 0, since_ns, positions))
-        await self._hub.subscribe(session.outbox, topics)
-        if came_from is None:
-            # Only now is the subscription live, and only from now on can another hub vouch for it.
-            session.cursor = Cursor(session.cursor.session, 0, time.time_ns(), {})
-        else:
-            found = await self._recaller.recall(topics, positions, since_ns)
-            missed = [
-                record.enclosed
-                for record in found.in_order()
-                if is_newer(record, positions, since_ns)
-            ]
-            session.prepend(missed, sorted(topics - found.covered))
         self._sessions[session.cursor.session] = session
         if self._sweeper is None or self._sweeper.done():
             self._sweeper = asyncio.get_running_loop().create_task(self._sweep())
+        try:
+            await self._hub.subscribe(session.outbox, topics)
+            if came_from is None:
+                # Only now is the subscription live, and only from now on can another hub vouch.
+                session.cursor = Cursor(session.cursor.session, 0, time.time_ns(), {})
+            else:
+                await self._recall(session)
+        except BaseException:
+            await self._end(session)
+            raise
+        if instead:
+            # Only now: as long as it was there, the hub did not leave the topics.
+            await self._end(instead)
         return session
 
+    async def _recall(self, session: Session) -> None:
+        """Ask what the client has missed; what finds no room here is a gap."""
+        topics, cursor = session.topics, session.cursor
+        found = await self._recaller.recall(topics, cursor.positions, cursor.since_ns)
+        missed = [
+            record
+            for record in found.in_order()
+            if is_newer(record, cursor.positions, cursor.since_ns)
+        ]
+        held_bytes = sum(one.backlog_bytes for one in self._sessions.values())
+        kept, cut = newest(missed, BACKLOG_BYTES - held_bytes)
+        session.resume(kept, topics - found.covered | cut)
+
     async def _end(self, session: Session) -> None:
-        self._sessions.pop(session.cursor.session, None)
-        await self._hub.unsubscribe(session.outbox, session.topics)
+        if self._sessions.pop(session.cursor.session, None):
+            await self._hub.unsubscribe(session.outbox, session.topics)
 
     async def _sweep(self) -> None:
         """End the sessions of clients that have not come back; run while there is any."""

@@ -3,16 +3,23 @@
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from channels_hub.history import Remembered
-from channels_hub.hub import HUBS, Hub
+from channels_hub.history import Remembered, newest
+
+if TYPE_CHECKING:
+    from channels_hub.hub import Hub
 
 # How long to wait for hubs that may not exist. Reached only where a topic is covered by nobody.
 PATIENCE_S = 0.5
 CHUNK_BYTES = 256 * 1024
+# One hub's answer at most: more than an outbox of 10,000 records of one KiB, so that a client who
+# fell behind can be caught up; and the answers of four hubs fit into what channels_ipc spools for
+# the process that asked.
+ANSWER_BYTES = 12 * 1024 * 1024
+HELD_BYTES = 64 * 1024 * 1024  # of answers, in a process, until their questions are done with
 
 
 @dataclass
@@ -27,13 +34,27 @@ class Recollection:
         return [self.records[key] for key in sorted(self.records)]
 
 
-class Recaller:
-    """Asks all hubs, this process's own among them, and answers when one of them asks."""
+@dataclass
+class Question:
+    """One that is still open, and the answers to it that nobody has looked at yet."""
 
-    def __init__(self, hub: Hub) -> None:
+    answers: "asyncio.Queue[dict[str, Any]]" = field(default_factory=asyncio.Queue)
+    size_bytes: int = 0
+
+
+class Recaller:
+    """Asks all hubs, this process's own among them, and answers when one of them asks.
+
+    When ``recall`` returns, the asking hub has taken off its channel whatever was published before
+    the newest record that it returns: a channel is first in, first out, and the hub that answered
+    had that record before it answered.
+    """
+
+    def __init__(self, hub: "Hub") -> None:
         self._hub = hub
         self._requests = itertools.count(1)
-        self._open: dict[int, asyncio.Queue[dict[str, Any]]] = {}
+        self._open: dict[int, Question] = {}
+        self._held_bytes = 0
         hub.handlers["hub.recall"] = self._answer
         hub.handlers["hub.recalled"] = self._take
 
@@ -42,24 +63,24 @@ class Recaller:
     ) -> Recollection:
         """Return what is remembered of ``topics`` after ``positions`` (see ``History``)."""
         request = next(self._requests)
-        answers = self._open[request] = asyncio.Queue()
+        question = self._open[request] = Question()
         found = Recollection()
         try:
-            question = {
+            asked = {
                 "type": "hub.recall",
-                "reply_to": self._hub.channel,
                 "request": request,
                 "topics": list(topics),
                 # As pairs: not every layer carries a map whose keys are numbers.
                 "positions": [list(pair) for pair in positions.items()],
                 "since_ns": since_ns,
             }
-            await self._hub.layer.group_send(HUBS, question)
+            await self._hub.ask_all(asked)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(PATIENCE_S):
-                    await self._collect(answers, set(topics), found)
+                    await self._collect(question.answers, set(topics), found)
         finally:
             del self._open[request]
+            self._held_bytes -= question.size_bytes
         return found
 
     async def _collect(
@@ -81,10 +102,14 @@ class Recaller:
         history = self._hub.history
         positions = dict(message["positions"])
         since_ns = message["since_ns"]
+        after = history.after(message["topics"], positions, since_ns)
+        given, cut = newest(after, ANSWER_BYTES)
         covers = [
-            topic for topic in message["topics"] if history.covers(topic, positions, since_ns)
+            topic
+            for topic in message["topics"]
+            if topic not in cut and history.covers(topic, positions, since_ns)
         ]
-        chunks = list(divide(history.after(message["topics"], positions, since_ns))) or [[]]
+        chunks = list(divide(given)) or [[]]
         for number, records in enumerate(chunks, 1):
             last = number == len(chunks)
             answer = {
@@ -97,12 +122,18 @@ class Recaller:
             await self._hub.reply(message, answer)
 
     async def _take(self, message: dict[str, Any]) -> None:
-        # An answer that came too late has nobody to take it.
-        if answers := self._open.get(message["request"]):
-            answers.put_nowait(message)
+        question = self._open.get(message["request"])
+        if question is None:
+            return  # it came too late
+        size_bytes = sum(len(record[-1]) for record in message["records"])
+        if self._held_bytes + size_bytes > HELD_BYTES:
+            return  # as if the layer had dropped it
+        self._held_bytes += size_bytes
+        question.size_bytes += size_bytes
+        question.answers.put_nowait(message)
 
 
-def divide(records: list[Remembered]) -> Iterator[list[Remembered]]:
+def divide(records: Sequence[Remembered]) -> Iterator[list[Remembered]]:
     """Yield ``records`` in portions of about ``CHUNK_BYTES``."""
     portion: list[Remembered] = []
     size = 0

@@ -5,6 +5,7 @@ import pytest
 from channels.layers import InMemoryChannelLayer
 
 from channels_hub import Hub, Outbox
+from channels_hub.polling import PollSessions
 from channels_hub.publisher import Publisher
 
 
@@ -28,6 +29,17 @@ async def other_hub(layer):
     await hub.start()
     yield hub
     await hub.close()
+
+
+@pytest.fixture
+def sessions(hub):
+    return PollSessions.of(hub)
+
+
+@pytest.fixture
+def elsewhere(other_hub):
+    """Return the sessions of another process."""
+    return PollSessions.of(other_hub)
 
 
 @pytest.fixture

@@ -5,7 +5,14 @@ import pytest
 from channels.testing import HttpCommunicator
 
 from channels_hub import Hub
-from channels_hub.http import LONGEST_HEADER, PollConsumer, PollError, gaps_header, parse_poll
+from channels_hub.http import (
+    LARGEST_BODY,
+    LONGEST_HEADER,
+    PollConsumer,
+    PollError,
+    gaps_header,
+    parse_poll,
+)
 from channels_hub.publisher import Publisher
 from channels_hub.records import decode
 
@@ -58,6 +65,8 @@ async def test_poll_by_post_gives_the_socket_s_frame_where_asked(publisher):
         ("POST", b"", b"", "cannot be understood"),
         ("POST", b"", b"[]", "a JSON object"),
         ("POST", b"", b'{"topics": "a"}', "a JSON object"),
+        ("POST", b"", b"[" * 100_000, "cannot be understood"),
+        ("POST", b"", b'{"topics": ["a"], "timeout": 1%s}' % (b"0" * 400), "cannot be understood"),
         ("POST", b"", b'{"topics": [1]}', "is not a topic"),
         ("POST", b"", b'{"topics": ["a"], "cursor": 7}', "no cursor"),
         ("POST", b"", json.dumps({"topics": [str(n) for n in range(10_001)]}).encode(), "10001"),
@@ -72,6 +81,22 @@ async def test_poll_that_makes_no_sense_is_answered_with_400():
     answer = await ask("GET", "/poll/?topic=")
     assert answer["status"] == 400
     assert "topics" in json.loads(answer["body"])["error"]
+
+
+async def test_poll_larger_than_any_that_makes_sense_is_not_read():
+    answer = await ask("POST", "/poll/", b" " * (LARGEST_BODY + 1))
+    assert answer["status"] == 413
+    assert str(LARGEST_BODY) in json.loads(answer["body"])["error"]
+
+
+async def test_poll_for_which_there_is_no_room_is_answered_with_503(publisher, monkeypatch):
+    monkeypatch.setattr("channels_hub.polling.MOST_SESSIONS", 2)
+    cursors = [json.loads((await ask("GET", "/poll/?topic=a"))["body"])["cursor"] for _ in "12"]
+    assert (await ask("GET", "/poll/?topic=a"))["status"] == 503
+    await publisher.publish("a", b"")
+    for cursor in cursors:
+        answer = await ask("GET", f"/poll/?topic=a&cursor={cursor}")
+        assert len(json.loads(answer["body"])["messages"]) == 1
 
 
 async def test_poll_by_another_method_is_answered_with_405():

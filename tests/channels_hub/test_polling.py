@@ -3,19 +3,8 @@ import asyncio
 import pytest
 
 from channels_hub import polling
-from channels_hub.polling import PollSessions
+from channels_hub.polling import TooManySessions
 from channels_hub.records import LENGTH, unpack
-
-
-@pytest.fixture
-def sessions(hub):
-    return PollSessions.of(hub)
-
-
-@pytest.fixture
-def elsewhere(other_hub):
-    """Return the sessions of another process."""
-    return PollSessions.of(other_hub)
 
 
 def sequences(batch):
@@ -165,3 +154,36 @@ async def test_cursor_of_other_topics_starts_a_session_of_its_own(sessions, publ
     first = await sessions.poll(A, None, 10)
     batch = await sessions.poll(frozenset({"b"}), first.cursor, 0)
     assert batch.gaps == ["b"]
+
+
+async def test_session_whose_client_asks_for_other_topics_is_ended(sessions, layer):
+    first = await sessions.poll(A, None, 10)
+    await sessions.poll(frozenset({"b"}), first.cursor, 0)
+    assert layer.groups["topic.b"]
+    assert not layer.groups.get("topic.a")
+
+
+async def test_poll_that_is_cancelled_while_it_asks_leaves_nothing_behind(
+    sessions, elsewhere, layer
+):
+    first = await sessions.poll(A, None, 10)
+    asking = asyncio.create_task(elsewhere.poll(frozenset({"b"}), first.cursor, 10))
+    await asyncio.sleep(0.05)
+    assert layer.groups["topic.b"]
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    assert not layer.groups.get("topic.b")
+
+
+async def test_client_beyond_the_room_for_clients_is_turned_away_until_one_leaves(
+    sessions, monkeypatch
+):
+    monkeypatch.setattr(polling, "MOST_SESSIONS", 2)
+    monkeypatch.setattr(polling, "LEASE_S", 0.4)
+    first, _ = [await sessions.poll(A, None, 10) for _ in range(2)]
+    with pytest.raises(TooManySessions, match="2 clients poll here"):
+        await sessions.poll(A, None, 10)
+    # One that is here may change its topics, and what it leaves is free.
+    await sessions.poll(frozenset({"b"}), first.cursor, 0)
+    await asyncio.sleep(0.8)
+    await sessions.poll(A, None, 10)
