@@ -14,5 +14,9 @@ if not os.environ.get("REDIS_URL"):
     )
 
 # Without a socket_timeout of None redis-py gives up on an idle channel after a few seconds,
-# and the consumer that waits on it with an error.
-REDIS_HOSTS = [{"address": os.environ["REDIS_URL"], "socket_timeout": None}]
+# and the consumer that waits on it with an error. Without a max_connections of its own it raises an
+# error where more than 100 consumers of a process have something to say: this is what a
+# redis-server accepts.
+REDIS_HOSTS = [
+    {"address": os.environ["REDIS_URL"], "socket_timeout": None, "max_connections": 10_000}
+]

@@ -32,17 +32,12 @@ class GroupTopicsConsumer(TopicsConsumer):
     """Delivers as the Channels tutorial does: a group a topic, a dispatch and a frame a message."""
 
     async def subscribe(self, topics):
-        await asyncio.gather(
-            *(self.channel_layer.group_add(GROUP + topic, self.channel_name) for topic in topics)
-        )
+        for topic in topics:
+            await self.channel_layer.group_add(GROUP + topic, self.channel_name)
 
     async def unsubscribe(self, topics):
-        await asyncio.gather(
-            *(
-                self.channel_layer.group_discard(GROUP + topic, self.channel_name)
-                for topic in topics
-            )
-        )
+        for topic in topics:
+            await self.channel_layer.group_discard(GROUP + topic, self.channel_name)
 
     async def hub_record(self, message):
         await self.send(bytes_data=enclose(message["record"]))
@@ -64,7 +59,8 @@ class GroupFeed:
         task = asyncio.get_running_loop().create_task(self._fill(outbox, channel))
         task.add_done_callback(partial(_ended, outbox))
         self._clients[outbox] = channel, task
-        await asyncio.gather(*(self.layer.group_add(GROUP + topic, channel) for topic in topics))
+        for topic in topics:
+            await self.layer.group_add(GROUP + topic, channel)
 
     async def unsubscribe(self, outbox, topics):
         channel, task = self._clients.pop(outbox)

@@ -49,8 +49,10 @@ def test_overlay_differs_from_base_in_the_layer_only(overlay):
 def test_overlays_for_redis_use_the_given_redis_with_the_same_connection():
     core, pubsub = values("channels_redis"), values("channels_redis_pubsub")
     config = core["CHANNEL_LAYERS"]["default"]["CONFIG"]
-    # Without the None redis-py gives up on a channel that stays quiet.
-    hosts = {"hosts": [{"address": REDIS_URL, "socket_timeout": None}]}
+    # Without the None redis-py gives up on a channel that stays quiet, and without the number on
+    # the 101st consumer at once.
+    host = {"address": REDIS_URL, "socket_timeout": None, "max_connections": 10_000}
+    hosts = {"hosts": [host]}
     assert pubsub["CHANNEL_LAYERS"]["default"]["CONFIG"] == hosts
     assert config == hosts
 
