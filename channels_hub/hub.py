@@ -50,16 +50,32 @@ def hub_layer(alias: str = ALIAS) -> Any:
     return get_channel_layer(alias) or get_channel_layer()
 
 
-def counters() -> dict[str, int] | None:
+def dropped_by(layer: Any) -> int | None:
+    """Return how many messages this process's ``layer`` has dropped; None where it does not count.
+
+    A layer counts in an attribute ``dropped``: a number, or something with a ``count``.
+    """
+    # Not by getattr: a layer with a part for each loop looks for the loop, and a view has none.
+    dropped = getattr(layer, "__dict__", {}).get("dropped")
+    return getattr(dropped, "count", dropped)
+
+
+def counters() -> dict[str, int | None] | None:
     """Return what this process's hubs have counted, in all; None where there is none.
 
-    The keys are those of ``Hub``; ``topics`` are those that somebody wants now.
+    The keys are those of ``Hub``; ``topics`` are those that somebody wants now, ``layer_dropped``
+    is what the channel layer has dropped in this process, None where it does not count.
     """
     hubs = [hub for by_alias in list(_hubs.values()) for hub in list(by_alias.values())]
     if not hubs:
         return None
     names = ("received", "delivered", "dropped", "abandoned", "ignored", "topics")
-    return {name: sum(getattr(hub, name) for hub in hubs) for name in names}
+    counted: dict[str, int | None] = {
+        name: sum(getattr(hub, name) for hub in hubs) for name in names
+    }
+    layers = {hub.layer for hub in hubs}
+    dropped = [number for layer in layers if (number := dropped_by(layer)) is not None]
+    return counted | {"layer_dropped": sum(dropped) if dropped else None}
 
 
 def keep_freed_memory() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from channels.layers import get_channel_layer
 from django.conf import settings
 
-from channels_hub.hub import hub_layer
+from channels_hub.hub import dropped_by, hub_layer
 from channels_hub.publisher import Publisher
 from channels_hub.records import HEADER
 
@@ -124,6 +124,7 @@ async def publish_part(layer: Any, feed: Feed, stop: asyncio.Event) -> dict[str,
         "waited_s": publisher.waited_s,
         "hubs": len(publisher.hubs),
         "given_up": publisher.given_up,
+        "layer_dropped": dropped_by(layer),
     }
 
 

@@ -54,11 +54,6 @@ class Cell:
         load = f"{self.users}u-{self.subscriptions}of{self.topics}-{self.message_bytes}B"
         return f"{self.question}-{self.variant.name}-{self.transport}-{load}"
 
-    @property
-    def fan_out(self) -> float:
-        """Subscribers of a topic, on average."""
-        return self.users * self.subscriptions / self.topics
-
 
 def variant(delivery: str, layer: str = "ipc", processes: int = 1) -> Variant:
     return Variant("uvicorn", layer, processes, delivery=delivery)
@@ -81,6 +76,9 @@ def _compare() -> Iterator[Cell]:
     for layer in ("ipc", "redis"):
         for delivery in DELIVERIES:
             yield Cell("compare", variant(delivery, layer, 4))
+    yield Cell("compare", variant("hub", "redis_pubsub", 4))
+    for delivery in DELIVERIES:
+        yield Cell("compare", variant(delivery, "ipc", 4), transport="polling")
 
 
 # Messages/s that each layer's hub and group_send carry on one server core, with room to spare.

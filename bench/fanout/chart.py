@@ -6,18 +6,13 @@ from typing import Any
 import altair as alt
 from hdrh.histogram import HdrHistogram
 
-from bench.fanout.measure import Outcome
+from bench.fanout.outcome import Outcome
 from bench.fanout.results import AIM_PER_CORE, RATE, STUDY, STUDY_PER_CORE, Results, spread
 from bench.theme import PALETTE, THEN, WIDTH, Drawing, Rows, inline
 
-
-def fan_out(one: Outcome) -> float:
-    return one.users * one.subscriptions / one.topics
-
-
 # question -> the axis that its cells differ along
 CURVES: dict[str, tuple[str, Callable[[Outcome], float]]] = {
-    "subscribers": ("subscribers of a topic", fan_out),
+    "subscribers": ("subscribers of a topic", lambda one: one.fan_out),
     "topics": ("topics", lambda one: one.topics),
     "sizes": ("bytes a message", lambda one: one.message_bytes),
     "processes": ("server processes", lambda one: one.processes),

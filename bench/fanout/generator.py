@@ -78,7 +78,7 @@ class Generator:
             topics = self.spec.topics_of(chance.randrange(10**6))
             await side.subscribe(client, topics, since_start=False)
             await asyncio.sleep(chance.uniform(0.05, 0.5))
-            client.close()
+            await side.leave(client, topics)
             self.visits += 1
 
     def start_churn(self) -> None:
@@ -88,7 +88,10 @@ class Generator:
         ]
 
     async def stop_churn(self) -> None:
-        """End the visits; raise what went wrong in one of them."""
+        """End the visits; raise what went wrong in one of them.
+
+        Who is here stays connected, and what still comes is counted: nothing is left on the way.
+        """
         for visitor in self._visitors:
             visitor.cancel()
         ended = await asyncio.gather(*self._visitors, return_exceptions=True)
@@ -101,9 +104,12 @@ class Generator:
         """Return when nothing has come for a while."""
         end = time.monotonic() + LONGEST_DRAIN_S
         seen = -1
-        while seen != self.tally.received and time.monotonic() < end:
-            seen = self.tally.received
+        while seen != self.received() and time.monotonic() < end:
+            seen = self.received()
             await asyncio.sleep(QUIET_S)
+
+    def received(self) -> int:
+        return self.tally.received + self.churned.received
 
     def report(self) -> dict[str, Any]:
         used = resource.getrusage(resource.RUSAGE_SELF)

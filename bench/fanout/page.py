@@ -3,12 +3,15 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from statistics import median
 
+from bench.fanout.aims import is_many_sockets, verdicts
 from bench.fanout.cells import QUESTIONS
 from bench.fanout.chart import charts
-from bench.fanout.measure import Outcome
+from bench.fanout.outcome import Outcome
+from bench.fanout.pairs import HUB_OVER_GROUP, SOCKET_OVER_POLL, Pair, pairs
+from bench.fanout.ramp import ramps
 from bench.fanout.results import (
-    AIM_PER_CORE,
     RATE,
     STUDY,
     STUDY_PER_CORE,
@@ -17,16 +20,15 @@ from bench.fanout.results import (
     spread,
     write,
 )
+from bench.fanout.stages import stages
+from bench.fanout.words import interval, number, ranged, times
 from bench.findings import MISSING
 from bench.pictures import shown, write_page
 from bench.reference import websocket_fanout
-from bench.spreads import Ratio, Spread, times
 from bench.theme import Drawing
 
-HUB_OVER_GROUP = "hub over group"
-SOCKET_OVER_POLL = "WebSocket over long polling"
 COMPARED = ("compare", "limit")
-MANY = 1_000  # topics a user, as in the study
+WORDS = {True: "reached", False: "**missed**", None: "not measured"}
 
 
 def publish(results: Results, folder: Path) -> None:
@@ -40,11 +42,14 @@ def readme(results: Results, drawings: Sequence[Drawing]) -> str:
     """Return the whole page as Markdown; the pictures lie beside it."""
     lines = [
         *heading(results),
+        *aims(results),
         *conclusions(results),
         *map(shown, drawings),
+        *sums(results),
         *ratios(results),
         *floors(results),
         *(line for question in results.questions for line in section(results, question)),
+        *ramps(results),
         *study(),
     ]
     return "\n".join(lines) + "\n"
@@ -74,6 +79,15 @@ def heading(results: Results) -> Iterator[str]:
     )
 
 
+def aims(results: Results) -> Iterator[str]:
+    yield "## Aims\n"
+    yield "| aim | wanted | measured | |"
+    yield "|---|--:|---|---|"
+    for one in verdicts(results):
+        yield f"| {one.aim} | {one.wanted} | {one.measured} | {WORDS[one.reached]} |"
+    yield ""
+
+
 def conclusions(results: Results) -> Iterator[str]:
     """Yield what to conclude, drawn from the intervals; a quick run concludes nothing."""
     said = [
@@ -88,26 +102,25 @@ def conclusions(results: Results) -> Iterator[str]:
 
 
 def _compared(results: Results, question: str) -> Iterator[str]:
-    for (what, where), first, second in pairs(results, question):
-        found = ratio(results, first, second, RATE)
+    for pair in pairs(results, question):
+        found = ratio(results, pair.first, pair.second, RATE)
         if found is None or found.interval is None:
             continue
         of = {
             HUB_OVER_GROUP: "a hub delivers {} as many records per server CPU-second as group_send",
             SOCKET_OVER_POLL: "WebSocket delivers {} as many records per server CPU-second as "
             "long polling",
-        }[what]
-        rate = first[0].rate
-        same = rate is not None and rate == second[0].rate
-        load = f"{rate:,.0f} messages/s" if same else "each near what it carries"
-        late = _latency(results, first, second)
-        yield f"{where}, {load}: {of.format(interval(found))}{late}."
+        }[pair.what]
+        same = f"{pair.first[0].rate:,.0f} messages/s" if pair.same_load else ""
+        load = same or "each near what it carries"
+        late = _latency(results, pair)
+        yield f"{pair.where}, {load}: {of.format(interval(found))}{late}."
 
 
-def _latency(results: Results, first: Sequence[Outcome], second: Sequence[Outcome]) -> str:
+def _latency(results: Results, pair: Pair) -> str:
     """Return the ratio of median latencies in words, where both sides had the same load."""
-    found = ratio(results, first, second, "p50_ms")
-    if found is None or found.interval is None or first[0].rate != second[0].rate:
+    found = ratio(results, pair.first, pair.second, "p50_ms")
+    if found is None or found.interval is None or not pair.same_load:
         return ""
     return f", and at the median {interval(found)} as late"
 
@@ -115,14 +128,13 @@ def _latency(results: Results, first: Sequence[Outcome], second: Sequence[Outcom
 def _limit(results: Results) -> Iterator[str]:
     for outcomes in results.cells("limit").values():
         one, found = outcomes[0], spread(outcomes, RATE)
-        if one.subscriptions < MANY or one.transport != "websocket" or found is None:
+        if not is_many_sockets(one) or found is None:
             continue
         over = found.median / STUDY_PER_CORE
         yield (
             f"One process pushes {ranged(found)} records of {one.message_bytes:,} bytes per server "
             f"CPU-second to {one.users:,} users with {one.subscriptions:,} of {one.topics:,} "
-            f"topics each: {over:.1f} times what the study reports for a core. The aim of "
-            f"{AIM_PER_CORE:,} is {'reached' if found.median >= AIM_PER_CORE else '**missed**'}."
+            f"topics each: {over:.1f} times what the study reports for a core."
         )
 
 
@@ -151,39 +163,13 @@ def ratios(results: Results) -> Iterator[str]:
 
 
 def _ratio_rows(results: Results, question: str) -> Iterator[str]:
-    for (what, where), first, second in pairs(results, question):
-        figures = [ratio(results, first, second, RATE), None, None]
-        if first[0].rate == second[0].rate:
-            figures[1:] = [ratio(results, first, second, name) for name in ("p50_ms", "p95_ms")]
+    for pair in pairs(results, question):
+        names = (RATE, "p50_ms", "p95_ms") if pair.same_load else (RATE,)
+        figures = [ratio(results, pair.first, pair.second, name) for name in names]
         if any(figures):
             texts = [times(one) if one else MISSING for one in figures]
-            yield f"| {what} ({where}) | {question} | {' | '.join(texts)} |"
-
-
-def pairs(
-    results: Results, question: str
-) -> Iterator[tuple[tuple[str, str], list[Outcome], list[Outcome]]]:
-    """Yield what is compared and where, with the outcomes of either side."""
-    cells = list(results.cells(question).values())
-    for first in cells:
-        for second in cells:
-            if named := compared(first[0], second[0]):
-                yield named, first, second
-
-
-def compared(first: Outcome, second: Outcome) -> tuple[str, str] | None:
-    """Return what the two compare and where, if they differ in the one thing of interest."""
-    load = ("users", "subscriptions", "topics", "message_bytes", "processes", "layer")
-    if any(getattr(first, name) != getattr(second, name) for name in load):
-        return None
-    where = f"{first.layer}, {first.processes} process{'es' * (first.processes > 1)}"
-    ways = (first.delivery, second.delivery, first.transport, second.transport)
-    if ways[:2] == ("hub", "group") and first.transport == second.transport:
-        return HUB_OVER_GROUP, f"{where}, {first.transport}"
-    if ways[2:] == ("websocket", "polling") and first.delivery == second.delivery:
-        many = f", {first.subscriptions:,} topics a user" if first.subscriptions >= MANY else ""
-        return SOCKET_OVER_POLL, f"{where}, {first.delivery}{many}"
-    return None
+            texts += [MISSING] * (3 - len(texts))
+            yield f"| {pair.what} ({pair.where}) | {question} | {' | '.join(texts)} |"
 
 
 def floors(results: Results) -> Iterator[str]:
@@ -217,7 +203,7 @@ def section(results: Results, question: str) -> Iterator[str]:
         yield row(outcomes)
     yield ""
     for outcomes in cells.values():
-        yield from stages(outcomes)
+        yield from told(outcomes)
         yield from failures(outcomes)
 
 
@@ -230,11 +216,14 @@ def row(outcomes: Sequence[Outcome]) -> str:
         *(number(spread(outcomes, f"p{percent}_ms")) for percent in (50, 95, 99)),
     )
     load = f"{one.users:,} x {one.subscriptions:,} of {one.topics:,}"
-    wrong = sorted({gate.name for one in outcomes for gate in one.gates if not gate.ok})
     cells = (one.arm, load, f"{one.message_bytes:,}", *rates)
     valid = f"{sum(one.valid for one in outcomes)}/{len(outcomes)}"
     lost = (f"{count:,}" for count in losses(outcomes))
-    return f"| {' | '.join((*cells, *lost, valid, ', '.join(wrong)))} |"
+    return f"| {' | '.join((*cells, *lost, valid, missed_gates(outcomes)))} |"
+
+
+def missed_gates(outcomes: Iterable[Outcome]) -> str:
+    return ", ".join(sorted({gate.name for one in outcomes for gate in one.gates if not gate.ok}))
 
 
 def losses(outcomes: Iterable[Outcome]) -> tuple[int, int, int]:
@@ -246,39 +235,70 @@ def losses(outcomes: Iterable[Outcome]) -> tuple[int, int, int]:
 
 
 def idle(cells: Iterable[list[Outcome]]) -> Iterator[str]:
-    yield "| variant | sockets | refused | KiB a socket | all open after s |"
-    yield "|---|--:|--:|--:|--:|"
+    yield "| variant | sockets | refused | KiB a socket | open after s | rounds | missed gates |"
+    yield "|---|--:|--:|--:|--:|--:|---|"
     for outcomes in cells:
         one = outcomes[0]
-        if one.rss_subscribed_bytes is None or one.rss_idle_bytes is None:
-            reason = (one.failure or "nothing measured").splitlines()[0]
-            yield f"| {one.arm} | failed: {reason} | | | |"
-            continue
-        grown = (one.rss_subscribed_bytes - one.rss_idle_bytes) / one.users / 1024
-        open_s = one.ramp[-1]["ready_s"]
-        refused = one.counts["refused"]
-        yield f"| {one.arm} | {one.users:,} | {refused} | {grown:.1f} | {open_s:.2f} |"
+        figures = idle_figures([each for each in outcomes if each.valid])
+        refused = sum(each.counts.get("refused", 0) for each in outcomes)
+        valid = f"{sum(each.valid for each in outcomes)}/{len(outcomes)}"
+        yield (
+            f"| {one.arm} | {one.users:,} | {refused} | {figures} | {valid} "
+            f"| {missed_gates(outcomes)} |"
+        )
+    yield ""
+    for outcomes in cells:
+        yield from failures(outcomes)
+
+
+def idle_figures(outcomes: Sequence[Outcome]) -> str:
+    """Return what a socket costs in memory, and when all were open; medians of the rounds."""
+    grown = [
+        (one.rss_subscribed_bytes - one.rss_idle_bytes) / one.users / 1024
+        for one in outcomes
+        if one.rss_subscribed_bytes is not None and one.rss_idle_bytes is not None
+    ]
+    if not grown:
+        return f"{MISSING} | {MISSING}"
+    open_s = median(one.ramp[-1]["ready_s"] for one in outcomes if one.ramp)
+    return f"{median(grown):.1f} | {open_s:.2f}"
+
+
+def sums(results: Results) -> Iterator[str]:
+    """Yield whether what each stage counted agrees with what the next one did, and where not."""
+    measured = [one for one in results.outcomes if not one.failure and one.expected]
+    if not measured:
+        return
+    off = [(one, stage) for one in measured for stage in stages(one) if stage.off]
+    hubs = sum(one.hub is not None for one in measured)
+    yield "## Sums of the stages\n"
+    yield (
+        "Publishers, the channel layer, the hub and the subscribers count for themselves. "
+        f"Subscribers' counts were compared with what was published in {len(measured):,} "
+        f"measurements, and every stage with the next in {hubs:,}, where one process has the hub: "
+        f"{'they **agree to the message**' if not off else f'**{len(off)} do not agree**'}.\n"
+    )
+    for one, stage in off:
+        yield (
+            f"- {one.cell}, round {one.round}, {stage.name}: off by **{stage.off:,}**: "
+            f"{stage.came:,} came, and {stage.in_words}."
+        )
     yield ""
 
 
-def stages(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield the sums of each stage, where one hub has seen everything."""
+def told(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield what each stage counted, where one hub has seen everything."""
     for one in outcomes:
         if one.hub is None or one.failure or one.question not in ("churn", "limit"):
             continue
-        told = (
-            f"- {one.arm}, round {one.round}: {one.published:,} published, "
-            f"{one.hub['received']:,} received by the hub, {one.hub['delivered']:,} given to "
-            f"clients, {one.hub['dropped']:,} dropped; users who stayed were due "
-            f"{one.expected:,} and got {one.counts['received']:,}"
-        )
+        lines = [f"{stage.name} {stage.came:,}: {stage.in_words}" for stage in stages(one)]
+        yield f"- {one.arm}, round {one.round}: {one.published:,} published; {'; '.join(lines)}."
         if one.churned.get("visits"):
-            told += (
-                f"; {one.churned['visits']:,} visitors got {one.churned['received']:,} "
-                f"({one.churned['lost']} holes, {one.churned['duplicated']} twice), and left "
-                f"{one.hub['abandoned']:,} behind"
+            yield (
+                f"  {one.churned['visits']:,} visitors among them got {one.churned['received']:,}, "
+                f"with {one.churned['lost']:,} holes, {one.churned['duplicated']:,} twice and "
+                f"{one.churned['reordered']:,} out of order."
             )
-        yield f"{told}."
     yield ""
 
 
@@ -300,20 +320,3 @@ def study() -> Iterator[str]:
             f"| {one.client_instances} | {cpu} |"
         )
     yield f"\nThat is {STUDY_PER_CORE:,} messages/s for each of its server cores.\n"
-
-
-def ranged(found: Spread | None) -> str:
-    if found is None:
-        return "missing"
-    return f"{found.median:,.0f} ({found.low:,.0f} to {found.high:,.0f})"
-
-
-def number(found: Spread | None, scale: float = 1.0) -> str:
-    return "missing" if found is None else f"{found.median * scale:,.1f}"
-
-
-def interval(found: Ratio) -> str:
-    """Return a ratio with its interval, in a sentence; it has one."""
-    assert found.interval is not None
-    low, high = found.interval.low, found.interval.high
-    return f"**{found.estimate:.3g} times** (95 % interval {low:.3g} to {high:.3g})"

@@ -133,7 +133,7 @@ def through_the_server(feed: Mapping[str, Any], deployment: Deployment) -> dict[
     return dict(json.loads(body))
 
 
-def hub_counters(deployment: Deployment) -> dict[str, int] | None:
+def hub_counters(deployment: Deployment) -> dict[str, int | None] | None:
     """Return what the hub of a server process has counted; None where it has none."""
     _, body = asked(deployment, "GET", "/healthz", None, 0.0)
     found = json.loads(body)["hub"]

@@ -108,3 +108,7 @@ class Polls:
         poller.poll(topics=topics)
         await poller.live
         return poller.subscriber
+
+    async def leave(self, poller: Poller, topics: list[str]) -> None:
+        """Go, with a poll open: what its answer would have held is left behind."""
+        poller.close()

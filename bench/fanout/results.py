@@ -9,7 +9,7 @@ from typing import Any
 from bench import spreads
 from bench.errors import BadInput
 from bench.fanout.floor import Floor
-from bench.fanout.measure import Outcome
+from bench.fanout.outcome import Outcome
 from bench.records import Gate, Machine, Usage, write_json
 from bench.spreads import INTERVAL_ROUNDS, Ratio, Spread, ratio_over
 

@@ -13,6 +13,8 @@ from locustfiles.driver.deliveries import Layout, Subscriber, Tally
 # The server holds back once this is under way; a client that tells it half-way is never waited for.
 TELL_EVERY_BYTES = 512 * 1024
 HANDSHAKE_S = 30.0
+# What was due when a subscription ended has come by then: a hub's round begins within 0.1 s.
+LEAVE_S = 0.3
 
 
 class Client(WSListener):
@@ -95,3 +97,11 @@ class Sockets:
         if answer != {"subscribed": len(topics), "id": 1}:
             raise ConnectionError(f"the server answers a subscription with {answer}")
         return client.subscriber
+
+    async def leave(self, client: Client, topics: list[str]) -> None:
+        """Unsubscribe, take what was due by then, and go: so everything is accounted for."""
+        answer = await client.ask({"unsubscribe": topics, "id": 2})
+        if answer != {"unsubscribed": len(topics), "id": 2}:
+            raise ConnectionError(f"the server answers the end of a subscription with {answer}")
+        await asyncio.sleep(LEAVE_S)
+        client.close()

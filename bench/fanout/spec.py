@@ -19,7 +19,7 @@ def topic(number: int) -> str:
 class Spec:
     """``users`` clients, each subscribed to ``subscriptions`` topics drawn from ``topics``.
 
-    ``slow`` users of them never read; ``churning`` users more connect and disconnect all the time.
+    ``churning`` users more connect and disconnect all the time.
     """
 
     url: str  # such as http://127.0.0.1:8000
