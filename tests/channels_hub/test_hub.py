@@ -2,11 +2,14 @@ import asyncio
 import logging
 
 import pytest
+from channels_redis.pubsub import RedisPubSubChannelLayer
 
 from channels_hub import Hub, Outbox
+from channels_hub.hub import counters, dropped_by
 from channels_hub.outbox import Ended
 from channels_hub.publisher import Publisher
 from channels_hub.records import decode
+from channels_ipc import IPCChannelLayer
 
 
 def seen(frames):
@@ -148,6 +151,22 @@ async def test_hub_of_a_loop_is_one_until_it_is_closed():
     three = await Hub.current()
     assert three is not one
     await three.close()
+
+
+async def test_counters_have_what_the_layer_says_it_dropped():
+    hub = await Hub.current()
+    assert counters()["layer_dropped"] is None
+    hub.layer.dropped = 3
+    assert counters()["layer_dropped"] == 3
+    del hub.layer.dropped
+    await hub.close()
+
+
+def test_layer_is_asked_what_it_dropped_where_no_loop_runs(tmp_path):
+    layer = IPCChannelLayer(directory=str(tmp_path))
+    layer.dropped.count = 2
+    assert dropped_by(layer) == 2
+    assert dropped_by(RedisPubSubChannelLayer(hosts=[])) is None
 
 
 async def test_hub_joins_again_before_the_layer_forgets(layer, publisher, take):

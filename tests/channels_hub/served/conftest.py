@@ -84,14 +84,14 @@ def wait_for(url, process):
 def publish(start, environment):
     """Start ``manage.py publish``; its ``statistics()`` waits for the end and returns them."""
 
-    def publish(layer="ipc", **options):
+    def publish(layer="ipc", delivery="hub", **options):
         flags = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
         process = start(
             sys.executable,
             "manage.py",
             "publish",
             *flags,
-            env=environment(layer),
+            env=environment(layer, delivery),
             cwd=ROOT,
             stdout=subprocess.PIPE,
         )

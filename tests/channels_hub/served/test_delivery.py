@@ -2,17 +2,26 @@
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
+from dataclasses import replace
+from pathlib import Path
 
 import psutil
 import pytest
 
 from channels_hub.records import decode
 
+ROOT = Path(__file__).parent.parent.parent.parent
+BIN = Path(sys.executable).parent
 PATIENCE_S = 15.0
 TOPICS = [f"t{number:06d}" for number in range(20)]
+ON_ITS_WAY_NS = 150_000_000
+MOST_GROWN = 85 * 1024 * 1024
 
 
 async def subscribe(socket, topics):
@@ -32,18 +41,29 @@ async def until(condition):
 
 
 class Listener:
-    """Reads a socket into ``records`` and tells the server so, from now on."""
+    """Reads a socket into ``records`` and tells the server so, from now on.
 
-    def __init__(self, socket):
+    ``bodies`` says whether they are kept; ``latencies_s`` are from the publisher's clock.
+    """
+
+    def __init__(self, socket, *, bodies=True):
         self.records = []
+        self.latencies_s = []
+        self._bodies = bodies
         self._task = asyncio.create_task(self._read(socket))
 
     async def _read(self, socket):
         total = 0
         while True:
             frame = await socket.recv()
+            if isinstance(frame, str):
+                continue  # the answer to a request
             total += len(frame)
-            self.records += decode(frame)
+            records, now_ns = decode(frame), time.time_ns()
+            self.latencies_s += [(now_ns - record.timestamp_ns) / 1e9 for record in records]
+            self.records += (
+                records if self._bodies else [replace(record, body=b"") for record in records]
+            )
             await socket.send(json.dumps({"received": total}))
 
     async def settled(self, records):
@@ -81,7 +101,8 @@ async def test_feed_comes_in_full_once_and_in_order_from_two_publishers(
         for socket in (a, b, c):
             await subscribe(socket, TOPICS)
         listeners = [Listener(socket) for socket in (a, b, c)]
-        statistics = await publish(topics=20, publishers=2, count=rate, rate=rate).statistics()
+        feed = publish(delivery=delivery, topics=20, publishers=2, count=rate, rate=rate)
+        statistics = await feed.statistics()
         got = [await listener.settled(rate) for listener in listeners]
     assert statistics["published"] == rate
     for records in got:
@@ -95,7 +116,7 @@ async def test_feed_comes_in_full_once_and_in_order_from_two_publishers(
 async def test_visitors_miss_nothing_after_the_acknowledgement_while_others_come_and_go(
     serve, publish, topics_socket
 ):
-    """A witness has every record's time: a visitor must have all that came after its ack."""
+    """A witness has every record's time: a visitor must have all between its ack and its leave."""
     authority = serve()
     visits = []
 
@@ -105,8 +126,11 @@ async def test_visitors_miss_nothing_after_the_acknowledgement_while_others_come
             async with topics_socket(authority) as socket:
                 acknowledged_ns = await subscribe(socket, topics)
                 listener = Listener(socket)
-                await asyncio.sleep(0.1 + 0.05 * number)
-                visits.append((acknowledged_ns, await listener.stop()))
+                await asyncio.sleep(0.3 + 0.05 * number)
+                left_ns = time.time_ns()
+                await socket.send(json.dumps({"unsubscribe": topics}))
+                await asyncio.sleep(0.3)  # for what was due by then
+                visits.append((topics, acknowledged_ns, left_ns, await listener.stop()))
 
     async with topics_socket(authority) as witness:
         await subscribe(witness, TOPICS)
@@ -119,13 +143,19 @@ async def test_visitors_miss_nothing_after_the_acknowledgement_while_others_come
     stamps = {(record.topic, record.sequence): record.timestamp_ns for record in witness_got}
     assert len(stamps) == statistics["published"]
     assert len(visits) > 10
-    heard = [(ack, records) for ack, records in visits if records]
-    assert heard
-    for acknowledged_ns, records in heard:
+    checked = 0
+    for topics, acknowledged_ns, left_ns, records in visits:
         for (_, topic), numbers in sequences(records).items():
-            assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
-            before = stamps.get((topic, numbers[0] - 1))
-            assert before is None or before < acknowledged_ns, f"{topic} {numbers[0] - 1} is missed"
+            assert numbers == list(range(numbers[0], numbers[0] + len(numbers))), topic
+        # What was published just before the leave may be behind it at the hub.
+        due = {
+            place
+            for place, stamp_ns in stamps.items()
+            if place[0] in topics and acknowledged_ns < stamp_ns < left_ns - ON_ITS_WAY_NS
+        }
+        assert not due - {(record.topic, record.sequence) for record in records}
+        checked += len(due)
+    assert checked > 500
 
 
 @pytest.mark.parametrize("server", ["uvicorn", "daphne"])
@@ -133,31 +163,44 @@ async def test_client_that_never_reads_slows_nobody_and_costs_bounded_memory(
     serve, publish, topics_socket, server
 ):
     authority = serve(server)
-    pid = json.loads(urllib.request.urlopen(f"http://{authority}/healthz").read())["pid"]  # noqa: ASYNC210
+    alone, many = 4_000, 32_000
+    load = {"topics": 20, "rate": 4_500, "message_bytes": 3_500}
     # It reads no further than its own small buffers, and tells the server nothing.
     async with (
         topics_socket(authority, max_queue=1, close_timeout=0.2) as stuck,
         topics_socket(authority) as keen,
     ):
-        await subscribe(stuck, TOPICS)
         await subscribe(keen, TOPICS)
-        before = psutil.Process(pid).memory_info().rss
-        # More than a window (1 MiB) and an outbox (10,000 records) hold.
-        listener = Listener(keen)
-        feed = publish(topics=20, rate=2000, count=12_000, message_bytes=2048)
-        statistics = await feed.statistics()
-        got = await listener.settled(12_000)
-        grown = psutil.Process(pid).memory_info().rss - before
-        hub = json.loads(urllib.request.urlopen(f"http://{authority}/healthz").read())["hub"]  # noqa: ASYNC210
-        assert statistics["published"] == 12_000
-        assert len(got) == 12_000
-        assert all(numbers == list(range(1, 601)) for numbers in sequences(got).values())
+        listener = Listener(keen, bodies=False)
+        await publish(count=alone, **load).statistics()
+        await until(lambda: len(listener.records) >= alone)
+        undisturbed_s = p95(listener.latencies_s)
+        await subscribe(stuck, TOPICS)
+        before = psutil.Process(healthz(authority)["pid"]).memory_info().rss
+        statistics = await publish(count=many, **load).statistics()
+        got = (await listener.settled(alone + many))[alone:]
+        grown = psutil.Process(healthz(authority)["pid"]).memory_info().rss - before
+        hub = healthz(authority)["hub"]
+        assert statistics["published"] == len(got) == many
+        assert all(numbers == list(range(1, many // 20 + 1)) for numbers in sequences(got).values())
+        assert p95(listener.latencies_s[alone:]) < 5 * undisturbed_s + 0.1
         # Every stage agrees: what the hub took, gave, and dropped for the one who does not read.
-        assert hub["received"] == 12_000
-        assert hub["delivered"] == 24_000
-        assert 0 < hub["dropped"] < 12_000
-        # History, one outbox, one window and what the sockets hold: far from 2 x 32 MB.
-        assert grown < 160 * 1024 * 1024
+        assert hub["received"] == alone + many
+        assert hub["delivered"] == alone + 2 * many
+        assert 0 < hub["dropped"] < many
+        assert hub["layer_dropped"] == statistics["publishers"][0]["layer_dropped"] == 0
+        # History (64 MiB), one outbox (10,000 records), one window and what the sockets hold.
+        # All that was published is 107 MiB.
+        assert grown < MOST_GROWN
+
+
+def p95(numbers):
+    return sorted(numbers)[len(numbers) * 95 // 100]
+
+
+def healthz(authority):
+    with urllib.request.urlopen(f"http://{authority}/healthz") as answer:
+        return json.loads(answer.read())
 
 
 async def test_publisher_killed_while_publishing_harms_no_one(serve, publish, topics_socket):
@@ -284,3 +327,62 @@ async def test_feed_published_inside_the_server_reaches_its_sockets(serve, topic
     assert statistics["published"] == len(got) == 200
     with pytest.raises(urllib.error.HTTPError, match="400"):
         await asyncio.to_thread(post, {"topics": 0})
+
+
+SUPERVISORD = """
+[supervisord]
+nodaemon = true
+logfile = {folder}/supervisord.log
+pidfile = {folder}/supervisord.pid
+[unix_http_server]
+file = {folder}/supervisor.sock
+[rpcinterface:supervisor]
+supervisor.rpcinterface_factory = supervisor.rpcinterface:make_main_rpcinterface
+[supervisorctl]
+serverurl = unix://{folder}/supervisor.sock
+[include]
+files = {root}/supervisor/programs/publisher.conf
+"""
+
+
+async def test_publisher_runs_as_a_program_beside_the_server_until_it_is_stopped(
+    serve, start, environment, topics_socket, tmp_path
+):
+    (ROOT / "run" / "log").mkdir(parents=True, exist_ok=True)
+    configuration = tmp_path / "supervisord.conf"
+    configuration.write_text(SUPERVISORD.format(folder=tmp_path, root=ROOT))
+    deployed = {
+        "DEPLOY_ROOT": str(ROOT),
+        "DEPLOY_STOP_S": "5",
+        "PATH": f"{BIN}:{os.environ['PATH']}",
+    }
+    async with topics_socket(serve()) as socket:
+        await subscribe(socket, TOPICS)
+        listener = Listener(socket)
+        supervisord = start(
+            str(BIN / "supervisord"),
+            *("-c", str(configuration)),
+            env=environment() | deployed,
+            stdout=subprocess.DEVNULL,
+        )
+
+        async def control(*words):
+            command = (str(BIN / "supervisorctl"), "-c", str(configuration), *words)
+            return await asyncio.to_thread(
+                subprocess.run,
+                command,
+                env=os.environ | deployed,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+
+        await until((tmp_path / "supervisor.sock").exists)
+        assert "publisher: started" in (await control("start", "publisher")).stdout
+        await until(lambda: len(listener.records) >= 20)
+        assert "publisher: stopped" in (await control("stop", "publisher")).stdout
+        await control("shutdown")
+        await asyncio.to_thread(supervisord.wait, PATIENCE_S)
+        got = await listener.stop()
+    assert len(got) >= 20
+    assert all(numbers[0] == 1 for numbers in sequences(got).values())
