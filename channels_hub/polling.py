@@ -142,7 +142,9 @@ class Session:
 
     def _advance(self, records: list[bytes]) -> None:
         positions = dict(self.cursor.positions)
-        positions.update(_place(record) for record in records)
+        for publisher, position in map(_place, records):
+            if position > positions.get(publisher, 0):  # all but one that came late
+                positions[publisher] = position
         self.cursor = Cursor(
             self.cursor.session, self.cursor.batch + 1, self.cursor.since_ns, positions
         )
