@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+import urllib.request
 from pathlib import Path
 
 import psutil
@@ -13,7 +14,7 @@ from bench.fanout.measure import expected_deliveries, per_topic
 from bench.variants import Variant
 
 ROOT = Path(__file__).parent.parent.parent.parent
-USERS, EACH, POOL = 20, 5, 20
+USERS, EACH, POOL, VISITORS = 20, 5, 20, 2
 PATIENCE_S = 30.0
 
 
@@ -35,6 +36,7 @@ async def test_generators_agree_to_the_record_on_the_cell_that_both_run(serve, p
     authority = serve()
     port = int(authority.partition(":")[2])
     spec = {"url": f"http://{authority}", "users": USERS, "subscriptions": EACH, "topics": POOL}
+    spec["churning"] = VISITORS
     picows = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "bench.fanout.generator", json.dumps(spec)),
         stdin=asyncio.subprocess.PIPE,
@@ -55,7 +57,7 @@ async def test_generators_agree_to_the_record_on_the_cell_that_both_run(serve, p
     )
     try:
         assert ready["users"] == USERS
-        await until_connected(port, 2 * USERS)
+        await until_connected(port, 2 * USERS + VISITORS)
         statistics = await publish(topics=POOL, rate=200, count=400).statistics()
         cell = Cell("compare", Variant("uvicorn", "ipc"), USERS, EACH, POOL)
         expected = expected_deliveries(cell, statistics["publishers"])
@@ -69,6 +71,8 @@ async def test_generators_agree_to_the_record_on_the_cell_that_both_run(serve, p
                 process.kill()
                 await process.wait()
         picows._transport.close()
+    with urllib.request.urlopen(f"http://{authority}/healthz") as answer:  # noqa: ASYNC210
+        hub = json.loads(answer.read())["hub"]
     counted = json.loads(path.read_text())
     assert statistics["published"] == 400
     assert told["received"] == counted["counters"]["received"] == expected == 2000
@@ -76,5 +80,11 @@ async def test_generators_agree_to_the_record_on_the_cell_that_both_run(serve, p
     for counters in (told, counted["counters"]):
         wrong = ("lost", "duplicated", "reordered", "corrupt", "foreign")
         assert [counters[name] for name in wrong] == [0] * 5
+    # And with what the hub counted, those included who came and went meanwhile.
+    visitors = told["churned"]
+    assert visitors["visits"] >= VISITORS
+    assert visitors["received"] > 0
+    assert hub["delivered"] == 2 * expected + visitors["received"]
+    assert (hub["received"], hub["dropped"], hub["abandoned"]) == (400, 0, 0)
     for payload in (told["latency_us"], counted["latency_us"]):
         assert HdrHistogram.decode(payload.encode()).get_total_count() == expected
