@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from bench.fanout.outcome import Outcome
 from bench.fanout.pairs import HUB_OVER_GROUP, MANY, SOCKET_OVER_POLL, Pair, pairs
 from bench.fanout.results import AIM_PER_CORE, RATE, Results, ratio, spread
-from bench.fanout.words import ranged, times
+from bench.fanout.words import ranged
+from bench.spreads import times
 
 HUB_LEAST = 20.0
 SUBSCRIBERS_LEAST = 20  # of a topic

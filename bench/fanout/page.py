@@ -21,10 +21,11 @@ from bench.fanout.results import (
     write,
 )
 from bench.fanout.stages import stages
-from bench.fanout.words import interval, number, ranged, times
+from bench.fanout.words import interval, number, ranged
 from bench.findings import MISSING
 from bench.pictures import shown, write_page
 from bench.reference import websocket_fanout
+from bench.spreads import times
 from bench.theme import Drawing
 
 COMPARED = ("compare", "limit")

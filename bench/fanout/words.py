@@ -13,13 +13,6 @@ def number(found: Spread | None, scale: float = 1.0) -> str:
     return "missing" if found is None else f"{found.median * scale:,.1f}"
 
 
-def times(found: Ratio) -> str:
-    text = f"{found.spread.median:.3g}x ({found.spread.low:.3g} to {found.spread.high:.3g})"
-    if found.interval is None:
-        return text
-    return f"{text}, 95 % [{found.interval.low:.3g}, {found.interval.high:.3g}]"
-
-
 def interval(found: Ratio) -> str:
     """Return a ratio with its interval, in a sentence; it has one."""
     assert found.interval is not None
