@@ -23,6 +23,7 @@ the application's own codes for what 1008 (policy violation), 1013 (try again la
 import asyncio
 import contextlib
 import json
+import logging
 from typing import Any
 
 from channels.generic.websocket import AsyncWebsocketConsumer
@@ -31,6 +32,8 @@ from channels_hub.hub import Hub
 from channels_hub.outbox import DROP_OLDEST, Ended, Outbox, Overflow
 from channels_hub.records import TopicError, check_topic
 from channels_hub.threadless import Threadless
+
+logger = logging.getLogger("channels_hub")
 
 LARGEST_REQUEST = 4 * 1024 * 1024  # characters
 MOST_TOPICS = 100_000  # per socket
@@ -146,7 +149,10 @@ class HubTopicsConsumer(Threadless, TopicsConsumer):
     channel_layer_alias = "none: the hub has it"
 
     WINDOW_BYTES = 1024 * 1024
-    MOST_RECORDS = 1_000  # a frame
+    # A frame. Daphne refuses to send more than a MiB, unless it is told to, and many clients refuse
+    # to take it. A record that is larger by itself is sent all the same.
+    MOST_RECORDS = 1_000
+    MOST_BYTES = 1_000_000
     OUTBOX_LIMIT = 10_000
     POLICY = DROP_OLDEST
 
@@ -167,7 +173,10 @@ class HubTopicsConsumer(Threadless, TopicsConsumer):
             while True:
                 if not self.window.is_set():
                     await self.wait_for_window()
-                frame = b"".join(await self.outbox.batch(self.MOST_RECORDS))
+                batch = await self.outbox.batch(self.MOST_RECORDS)
+                frame = b"".join(batch)
+                if len(frame) > self.MOST_BYTES:
+                    frame = self.shortened(batch)
                 self.sent_bytes += len(frame)
                 self.move_window()
                 await self.send(bytes_data=frame)
@@ -175,6 +184,23 @@ class HubTopicsConsumer(Threadless, TopicsConsumer):
             await self.close(code=FELL_BEHIND)
         except Ended:
             await self.close(code=LAYER_FAILED)
+        except OSError:
+            raise  # so servers say that the client has gone
+        except Exception:
+            # A client must not take silence for quiet, whatever it is.
+            logger.exception("a client is closed: it cannot be sent what it is due")
+            await self.close(code=LAYER_FAILED)
+
+    def shortened(self, batch: list[bytes]) -> bytes:
+        """Return the frame of the first few records, and have the others wait for the next."""
+        count = size = 0
+        for record in batch:
+            size += len(record)
+            if count and size > self.MOST_BYTES:
+                break
+            count += 1
+        self.outbox.pending[:0] = batch[count:]
+        return b"".join(batch[:count])
 
     async def wait_for_window(self) -> None:
         """Wait for the client to say what it received; raise ``Ended`` where the outbox ends."""

@@ -241,6 +241,40 @@ async def test_client_that_goes_while_it_is_sent_something_leaves_nothing_behind
     assert hub._clients == {}
 
 
+async def test_frame_is_never_larger_than_a_stock_server_sends(connect, publisher):
+    socket = await connect()
+    await ask(socket, subscribe=["a"])
+    bodies = [b"x" * 4_000] * 600 + [b"y" * 1_500_000, b"z"]
+    for body in bodies:
+        await publisher.publish("a", body)
+    frames, got = [], []
+    while len(got) < len(bodies):
+        frames.append(await socket.receive_from())
+        got += decode(frames[-1])
+        await socket.send_json_to({"received": sum(map(len, frames))})
+    assert [record.body for record in got] == bodies
+    large = [frame for frame in frames if len(frame) > 1_000_000]
+    assert [len(decode(frame)) for frame in large] == [1]
+
+
+async def test_client_that_cannot_be_sent_to_is_closed_and_the_reason_is_logged(
+    connect, publisher, monkeypatch, caplog
+):
+    socket = await connect()
+    await ask(socket, subscribe=["a"])
+    send = HubTopicsConsumer.send
+
+    async def refuse(self, text_data=None, bytes_data=None, close=False):
+        if bytes_data is not None:
+            raise ValueError("exceeding payload limit")
+        await send(self, text_data, bytes_data, close)
+
+    monkeypatch.setattr(HubTopicsConsumer, "send", refuse)
+    await publisher.publish("a", b"x")
+    assert await socket.receive_output() == {"type": "websocket.close", "code": 4011}
+    assert "exceeding payload limit" in caplog.text
+
+
 async def test_client_is_told_when_the_hub_stops(connect, hub):
     socket = await connect()
     await ask(socket, subscribe=["a"])
