@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 PYTHON311 ?= python3.11
 PYTHON36  ?= python3.6
 
-.PHONY: bench bench-full test coverage swarm-test front-page lint system env tools baselines-env channels1-env channels017-env clean
+.PHONY: bench bench-full test environments coverage swarm-test front-page lint system env tools baselines-env channels1-env channels017-env clean
 
 bench: env
 	$(BIN)/python -m bench run --quick
@@ -15,8 +15,11 @@ bench: env
 bench-full: env
 	$(BIN)/python -m bench run --full
 
-test: env baselines-env $(if $(shell command -v $(PYTHON311)),channels1-env)
+test: environments
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# All that the tests need: make -j3 environments.
+environments: env baselines-env $(if $(shell command -v $(PYTHON311)),channels1-env)
 
 # In containers, in a Docker engine that is started for it and leaves nothing behind.
 swarm-test: env
@@ -52,7 +55,7 @@ $(VENV)/.installed: requirements.txt constraints.txt | system
 # The frameworks that a Django request is compared with.
 baselines-env: .venv-baselines/.installed
 
-.venv-baselines/.installed: baselines/requirements.txt constraints.txt
+.venv-baselines/.installed: baselines/requirements.txt constraints.txt | system
 	$(PYTHON) -m venv .venv-baselines
 	.venv-baselines/bin/pip install --quiet --disable-pip-version-check -r baselines/requirements.txt
 	touch $@
@@ -60,7 +63,7 @@ baselines-env: .venv-baselines/.installed
 # The software of 2016, each in an environment of its own: docs/2016-stack.md.
 channels1-env: .venv-channels1/.installed
 
-.venv-channels1/.installed: channels1/install channels1/requirements.txt
+.venv-channels1/.installed: channels1/install channels1/requirements.txt | system
 	channels1/install .venv-channels1 $(PYTHON311)
 
 channels017-env: .venv-channels017/.installed
