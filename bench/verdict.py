@@ -13,6 +13,8 @@ TWIN_SHARE = 0.1
 TWIN_CHANCE = 0.05
 # What the hypervisor's other guests may spoil; an interval counts the rounds that it has.
 MISSING_SHARE = 0.1
+# A quick campaign concludes nothing, and has no time to wait for a better hour.
+QUICK_MISSING_SHARE = 1 / 3
 # Three short rounds are all on one side by chance in one honest campaign of four, for each figure,
 # and a 99th percentile of 3,000 replies varies by a fifth: only a gross difference says something.
 QUICK_TWIN_SHARE = 0.4
@@ -22,19 +24,21 @@ def faults(summary: Summary) -> list[str]:
     """Return why a campaign that came to its end is invalid, empty where it is not.
 
     It is valid if every test of every arm has a valid sample in each round that it was planned
-    for, one in ten excepted, and the two arms of the A/A pair agree.
+    for, one in ten excepted (one in three of a quick campaign), and the two arms of the A/A pair
+    agree.
     """
     return [*_gaps(summary), *_twins_apart(summary)]
 
 
 def _gaps(summary: Summary) -> Iterator[str]:
     """Yield a sentence for the tests of an arm that lack the same rounds for the same reason."""
+    share = QUICK_MISSING_SHARE if summary.quick else MISSING_SHARE
     alike: dict[tuple[str, str], list[str]] = defaultdict(list)
     for cell in summary.cells:
         asked_for = range(1, summary.campaign.rounds_of(cell.test) + 1)
         valid = {number for spread in cell.spreads.values() for number in spread.rounds}
         missing = [number for number in asked_for if number not in valid]
-        if len(missing) > MISSING_SHARE * len(asked_for):
+        if len(missing) > share * len(asked_for):
             why = _reasons(summary, cell.arm, cell.test, missing)
             alike[cell.arm, f"no valid sample in {_rounds(missing)}: {why}"].append(cell.test)
     for (name, what), tests in alike.items():

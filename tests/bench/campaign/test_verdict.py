@@ -104,11 +104,24 @@ def test_round_that_was_never_measured_is_a_fault(complete: Callable[..., list[S
     ]
 
 
-@pytest.mark.parametrize(("missing", "wrong"), [((4,), False), ((4, 7), True)])
-def test_one_round_in_ten_may_be_missing(
-    complete: Callable[..., list[Sample]], missing: tuple[int, ...], wrong: bool
+@pytest.mark.parametrize(
+    ("kind", "rounds", "missing", "wrong"),
+    [
+        ("full", 10, (4,), False),
+        ("full", 10, (4, 7), True),
+        ("full", 8, (4,), True),
+        ("quick", 3, (1,), False),
+        ("quick", 3, (1, 2), True),
+    ],
+)
+def test_one_round_in_ten_may_be_missing_and_of_a_quick_campaign_one_in_three(
+    complete: Callable[..., list[Sample]],
+    kind: str,
+    rounds: int,
+    missing: tuple[int, ...],
+    wrong: bool,
 ) -> None:
-    want = planned("full", 10)
+    want = planned(kind, rounds)
     samples = [one for one in complete(want) if one.arm != "gunicorn" or one.round not in missing]
     assert bool(judged(want, samples)) is wrong
 
