@@ -8,7 +8,7 @@ a campaign early, what was measured is there.
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -44,6 +44,19 @@ class Measurement:
     machine: Machine
     gates: tuple[Gate, ...]
     command: tuple[str, ...]
+
+    def on(self, blank: Sample, identity: dict[str, Any]) -> Sample:
+        """Return ``blank``, which has the names, as the sample of the deployment ``identity``."""
+        return replace(
+            blank,
+            load=self.load,
+            server=self.server,
+            generator=self.generator,
+            machine=self.machine,
+            identity=identity,
+            gates=self.gates,
+            command=self.command,
+        )
 
 
 class Deployed(Protocol):
@@ -214,33 +227,22 @@ class Run:
     def _attempt(
         self, round_: int, arm: Arm, test: Workload, attempt: int, deployed: Deployed
     ) -> Sample:
-        started = _now()
+        blank = self._blank(round_, arm, test, attempt)
         try:
             measured = deployed.measure(
                 test, duration_s=self.plan.seconds[test.test], warmup_s=self.plan.warmup_s
             )
         except Failed as failure:
             return self._failure(round_, arm, test, attempt, failure)
-        return Sample(
-            campaign=self.name,
-            arm=arm.name,
-            variant=arm.variant.name,
-            test=test.test,
-            round=round_,
-            attempt=attempt,
-            started=started,
-            load=measured.load,
-            server=measured.server,
-            generator=measured.generator,
-            machine=measured.machine,
-            identity=deployed.identity,
-            gates=measured.gates,
-            command=measured.command,
-        )
+        return measured.on(blank, deployed.identity)
 
     def _failure(
         self, round_: int, arm: Arm, test: Workload, attempt: int, failure: Failed
     ) -> Sample:
+        blank = self._blank(round_, arm, test, attempt)
+        return replace(blank, failure=failure.reason, log_tail=failure.log_tail)
+
+    def _blank(self, round_: int, arm: Arm, test: Workload, attempt: int) -> Sample:
         return Sample(
             campaign=self.name,
             arm=arm.name,
@@ -253,8 +255,6 @@ class Run:
             server=None,
             generator=None,
             machine=None,
-            failure=failure.reason,
-            log_tail=failure.log_tail,
         )
 
     def _keep(self, sample: Sample) -> None:

@@ -9,7 +9,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from bench.figures import headline, quantity
 from bench.plan import Arm, Plan
-from bench.records import Sample
+from bench.records import Sample, missed
 from bench.workloads import Workload
 
 
@@ -86,11 +86,7 @@ def line(sample: Sample) -> str:
     place = f"{sample.round:>2} {sample.test:<13} {sample.arm:<20}"
     if sample.failure is not None:
         return f"{place} [red]failed[/]: {escape(sample.failure)}"
-    against = [
-        f"{gate.name} {quantity(gate.measured, gate.unit)}"
-        for gate in sample.gates
-        if not (gate.ok or gate.advisory)
-    ]
+    against = [f"{gate.name} {quantity(gate.measured, gate.unit)}" for gate in missed(sample.gates)]
     verdict = f"[yellow]discarded[/]: {', '.join(against)}" if against else "[green]ok[/]"
     return f"{place} {_figures(sample)}  {verdict}"
 

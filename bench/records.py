@@ -6,6 +6,7 @@ not measured is ``None``, never 0.
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,11 @@ class Gate:
     advisory: bool = False
 
 
+def missed(gates: Iterable[Gate]) -> list[Gate]:
+    """Return those of ``gates`` that keep a measurement from counting."""
+    return [gate for gate in gates if not (gate.ok or gate.advisory)]
+
+
 @dataclass(frozen=True)
 class Sample:
     """One variant, one test, one round, one attempt.
@@ -163,7 +169,7 @@ class Sample:
 
     @property
     def valid(self) -> bool:
-        return self.failure is None and all(gate.ok or gate.advisory for gate in self.gates)
+        return self.failure is None and not missed(self.gates)
 
     @property
     def file_name(self) -> str:

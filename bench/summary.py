@@ -12,7 +12,7 @@ from itertools import combinations
 from bench.cells import Cell, Spread, cell_of, discarded, spread
 from bench.figures import FIGURES, Figure, headline
 from bench.intervals import Interval, ratio_interval
-from bench.records import Campaign, Sample
+from bench.records import Campaign, Sample, missed
 from bench.workloads import WORKLOADS
 
 Reach = Mapping[tuple[str | None, str], float]  # of a test and a figure
@@ -276,7 +276,7 @@ def _discards(samples: Sequence[Sample]) -> list[Discard]:
             sample.test,
             sample.round,
             sample.attempt,
-            {gate.name: gate.reason for gate in sample.gates if not (gate.ok or gate.advisory)},
+            {gate.name: gate.reason for gate in missed(sample.gates)},
         )
         for sample in samples
         if discarded(sample)

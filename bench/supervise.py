@@ -68,10 +68,15 @@ class Deployment:
 
 @contextmanager
 def deployed(
-    variant: Variant, *, cpus: Collection[int] | None = None, start_s: float = START_S
+    variant: Variant,
+    *,
+    cpus: Collection[int] | None = None,
+    start_s: float = START_S,
+    switches: Mapping[str, str] | None = None,
 ) -> Iterator[Deployment]:
     """Run ``variant`` on the CPUs ``cpus``; yield it when it is ready, and stop all of it after.
 
+    Its processes find ``switches`` in their environment, too: what no variant says.
     Nothing outlives the block: not after an exception, not after Ctrl-C, and where the calling
     process is killed, its end makes supervisord stop everything. To be entered in a thread that
     lives as long as the block. Raises ``BadInput`` where a person must do something first, and
@@ -82,7 +87,7 @@ def deployed(
             yield deployment
         return
     with remains.claimed():
-        process = _start(variant, cpus, dies_with_us=True)
+        process = _start(variant, cpus, dies_with_us=True, switches=switches or {})
         try:
             yield _ready(variant, process, start_s)
         finally:
@@ -105,7 +110,7 @@ def _deployed_in_swarm(variant: Variant, cpus: Collection[int] | None) -> Iterat
 def up(variant: Variant, *, start_s: float = START_S) -> Deployment:
     """Start ``variant`` and leave it running; raise as ``deployed`` does."""
     with remains.claimed():
-        process = _start(variant, None, dies_with_us=False)
+        process = _start(variant, None, dies_with_us=False, switches={})
         try:
             return _ready(variant, process, start_s)
         except BaseException:
@@ -128,17 +133,21 @@ def down() -> str | None:
 
 
 def _start(
-    variant: Variant, cpus: Collection[int] | None, *, dies_with_us: bool
+    variant: Variant,
+    cpus: Collection[int] | None,
+    *,
+    dies_with_us: bool,
+    switches: Mapping[str, str],
 ) -> subprocess.Popen[bytes]:
     require(variant, os.environ)
     remains.clear_logs()
     proxies.write(variant, remains.RUN)
-    token = remains.note(variant.name)
+    token = {remains.VARIABLE: remains.note(variant.name)}
     with _START_LOG.open("wb") as log:
         return subprocess.Popen(
             command(cpus, dies_with_us=dies_with_us),
             cwd=ROOT,
-            env=process_environment(variant, os.environ) | {remains.VARIABLE: token},
+            env={**process_environment(variant, os.environ), **switches, **token},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

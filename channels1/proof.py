@@ -8,28 +8,24 @@ generator and the gates said of each run. Ctrl-C ends it with what there is.
 """
 
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from random import Random, SystemRandom
-from typing import Any
 
 import click
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # before channels1/
 
-from bench import readiness, records, remains, supervise
+from bench import records, supervise
 from bench.apparatus import Target
 from bench.campaign import RESTS_S, Failed
 from bench.cells import SERIES_BUCKET_S
 from bench.cli.run import INTERRUPTED, Interrupted, interruptible, kept_to
-from bench.environment import ROOT
 from bench.errors import BadInput
 from bench.ledger import new_folder
 from bench.provenance import Pinning, anonymous, command_line, pinning, provenance, siblings
@@ -40,8 +36,6 @@ from channels1 import proof_page
 from channels1.proof_page import Results, Run
 
 IMPATIENT_S = 0.001
-# A Redis of our own, whatever the shell names.
-SHELL = {name: value for name, value in os.environ.items() if name != "REDIS_URL"}
 
 
 @dataclass(frozen=True)
@@ -97,41 +91,12 @@ ARMS = (
 
 @contextmanager
 def served(arm: Arm, cpus: Collection[int] | None) -> Iterator[supervise.Deployment]:
-    """Run ``arm`` under supervisord; yield it when it is ready, and stop all of it after.
-
-    Raises as ``supervise.deployed`` does, whose environment has no place for switches.
-    """
-    with remains.claimed():
-        supervise.require(arm, SHELL)
-        remains.clear_logs()
-        token = {remains.VARIABLE: remains.note(arm.name)}
-        process = subprocess.Popen(
-            supervise.command(cpus, dies_with_us=True),
-            cwd=ROOT,
-            env=supervise.process_environment(arm, SHELL) | dict(arm.switches) | token,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C is for us: we stop it in order
-        )
-        try:
-            yield supervise.Deployment(arm, identity(arm, process), process.pid)
-        finally:
-            supervise.stop(process)
-
-
-def identity(arm: Arm, process: subprocess.Popen[bytes]) -> dict[str, Any]:
-    """Return what ``arm`` says it is, once it answers; raise ``StartFailed`` where it does not."""
-    try:
-        told = readiness.wait(
-            partial(readiness.identity, arm, partial(supervise.tree, process.pid)),
-            time.monotonic() + supervise.START_S,
-            partial(supervise.require_alive, process),
-        )
-        if told["mended"] != sorted(arm.mended):
-            raise readiness.Wrong(f"mended is {told['mended']} and should be {arm.mended}")
-    except (readiness.NotReady, readiness.Wrong) as error:
-        raise supervise.StartFailed(f"{arm.name}: {error}", remains.log_tail()) from error
-    return told
+    """Run ``arm``, as ``supervise.deployed`` does; ``StartFailed`` where it is not mended so."""
+    with supervise.deployed(arm, cpus=cpus, switches=dict(arm.switches)) as deployment:
+        if deployment.identity["mended"] != sorted(arm.mended):
+            reason = f"{arm.name}: mended is {deployment.identity['mended']}, not {arm.mended}"
+            raise supervise.StartFailed(reason, deployment.log_tail())
+        yield deployment
 
 
 def measured(arm: Arm, round_: int, attempt: int, seconds: int, pinned: Pinning) -> Sample:
@@ -147,16 +112,8 @@ def measured(arm: Arm, round_: int, attempt: int, seconds: int, pinned: Pinning)
     except (Failed, supervise.StartFailed) as failure:
         tail = anonymous(failure.log_tail)
         return replace(sample, failure=anonymous(failure.reason), log_tail=tail)
-    return replace(
-        sample,
-        load=found.load,
-        server=found.server,
-        generator=found.generator,
-        machine=found.machine,
-        identity=deployment.identity,
-        gates=found.gates,
-        command=anonymous(found.command),
-    )
+    filled = found.on(sample, deployment.identity)
+    return replace(filled, command=anonymous(filled.command))
 
 
 def run_of(sample: Sample, seconds: int) -> Run:
@@ -168,7 +125,7 @@ def run_of(sample: Sample, seconds: int) -> Run:
         attempt=sample.attempt,
         replies_per_5s=per_5s(load, seconds) if load else None,
         hung=load.timeout if load else None,
-        faults=tuple(one.reason for one in sample.gates if not (one.ok or one.advisory)),
+        faults=tuple(gate.reason for gate in records.missed(sample.gates)),
         failure=sample.failure,
         versions=sample.identity.get("versions", {}),
     )
@@ -229,8 +186,9 @@ def main(rounds: int, seconds: int, into: Path | None, attempts: int) -> None:
 
 def prove(rounds: int, seconds: int, into: Path | None, attempts: int) -> Path:
     """Measure, and return the folder with the page; raise ``BadInput`` where nothing can start."""
+    os.environ.pop("REDIS_URL", None)  # a Redis of our own, whatever the shell names
     for arm in ARMS:
-        supervise.require(arm, SHELL)
+        supervise.require(arm, os.environ)
     started = datetime.now(UTC)
     folder = new_folder(into, started)
     pinned = pinning(os.sched_getaffinity(0), siblings())

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from bench.balancing.reading import Reading
 from bench.cells import Spread, spread
 from bench.intervals import Interval, ratio_interval
+from bench.records import missed
 from bench.spreads import INTERVAL_ROUNDS
 from bench.tools.tool import Outcome
 
@@ -155,7 +156,7 @@ class Readings:
         found = self._attempts(cell, tool, column)
         if not found:
             return ""
-        against = [gate.name for gate in found[-1].gates if not (gate.ok or gate.advisory)]
+        against = [gate.name for gate in missed(found[-1].gates)]
         return found[-1].failure or f"discarded: {', '.join(against)}"
 
     def failed(self, cell: str, tool: str, column: str) -> int:

@@ -16,7 +16,7 @@ from bench.balancing.site import Site, page
 from bench.campaign import Failed
 from bench.load import LoadSpec
 from bench.provenance import Pinning, anonymous
-from bench.records import Gate, Machine, Usage
+from bench.records import Gate, Machine, Usage, missed
 from bench.sample import Sampler
 from bench.tools import locust
 from bench.tools.tool import LIMIT_S, Job, Outcome, Tool, Unreadable
@@ -49,8 +49,7 @@ def measured(
             yield replace(reading, failure=anonymous(str(failure)), log_tail=anonymous(tail))
             return
         yield reading
-        missed = {gate.name for gate in reading.gates if not (gate.ok or gate.advisory)}
-        if not missed & _OF_OTHERS:
+        if not any(gate.name in _OF_OTHERS for gate in missed(reading.gates)):
             return
 
 

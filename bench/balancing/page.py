@@ -12,6 +12,7 @@ from bench.balancing.remarks import ranged, remarks, rounding
 from bench.cells import Spread
 from bench.figures import number
 from bench.pictures import shown
+from bench.records import missed
 from bench.spreads import INTERVAL_ROUNDS
 from bench.theme import Drawing
 from bench.tools import TOOLS
@@ -284,9 +285,7 @@ def _left_out(readings: Readings) -> Iterator[str]:
         return
     yield "## What does not count\n"
     for one in (*failures, *discarded):
-        why = one.failure or "; ".join(
-            gate.reason for gate in one.gates if not (gate.ok or gate.advisory)
-        )
+        why = one.failure or "; ".join(gate.reason for gate in missed(one.gates))
         errors = one.outcome and kinds_text(one.outcome.kinds)
         said = f"; errors: {errors}" if errors else ""
         yield f"- round {one.round}, {one.column}, {one.cell}, {one.tool}: {why}{said}"

@@ -21,6 +21,7 @@ from bench.figures import number
 from bench.ledger import LOCAL, new_folder, writing
 from bench.pictures import write_page
 from bench.provenance import Pinning, anonymous
+from bench.records import missed
 from bench.variants import resolve
 
 
@@ -131,7 +132,7 @@ def line(reading: Reading) -> str:
         return f"{place} failed: {reading.failure}"
     outcome = reading.outcome
     errors = ", ".join(f"{count} {kind}" for kind, count in outcome.kinds.items())
-    against = ", ".join(gate.name for gate in reading.gates if not (gate.ok or gate.advisory))
+    against = ", ".join(gate.name for gate in missed(reading.gates))
     return (
         f"{place} {number(rps(reading)):>7}/s, {errors or 'no error'}"
         f"{f', discarded: {against}' * bool(against)}"

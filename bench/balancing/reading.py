@@ -9,7 +9,7 @@ from typing import Any
 from bench.balancing.cells import Column, EchoCell, HttpCell
 from bench.balancing.kernel import Tcp
 from bench.errors import BadInput
-from bench.records import Gate, Machine, Usage, write_json
+from bench.records import Gate, Machine, Usage, missed, write_json
 from bench.tools.tool import Outcome
 
 SCHEMA = 1
@@ -43,7 +43,7 @@ class Reading:
 
     @property
     def valid(self) -> bool:
-        return self.failure is None and all(gate.ok or gate.advisory for gate in self.gates)
+        return self.failure is None and not missed(self.gates)
 
     @property
     def file_name(self) -> str:

@@ -208,7 +208,7 @@ def _rounds(results: Results, row: Row) -> str:
 
 def _left_out(results: Results) -> Iterator[str]:
     yield "## What was left out\n"
-    lines = [*_skipped(results), *(line for cell in results.cells if (line := _reason(cell)))]
+    lines = [*_skipped(results), *(_reason(cell) for cell in results.cells if not cell.valid)]
     yield from lines or ["Nothing: every measurement passed every gate."]
 
 
@@ -216,10 +216,6 @@ def _skipped(results: Results) -> Iterator[str]:
     yield from (f"- {row}: skipped, {why}" for row, why in results.skipped.items())
 
 
-def _reason(cell: Cell) -> str | None:
-    """Return why ``cell`` does not count; None where it does."""
-    if cell.valid:
-        return None
-    reasons = [gate.reason for gate in cell.gates if not (gate.ok or gate.advisory)]
-    why = cell.failure or "; ".join(reasons)
-    return f"- {cell.row}, {cell.generator}, round {cell.round}, attempt {cell.attempt}: {why}"
+def _reason(cell: Cell) -> str:
+    place = f"{cell.row}, {cell.generator}, round {cell.round}, attempt {cell.attempt}"
+    return f"- {place}: {cell.why_not}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.baselines.generators import Count
 from bench.errors import BadInput
-from bench.records import Gate, Machine, Usage, write_json
+from bench.records import Gate, Machine, Usage, missed, write_json
 from bench.spreads import Ratio, Spread, ratio_over, spread
 from bench.verdict import MISSING_SHARE
 
@@ -36,7 +36,12 @@ class Cell:
 
     @property
     def valid(self) -> bool:
-        return self.failure is None and all(gate.ok or gate.advisory for gate in self.gates)
+        return self.failure is None and not missed(self.gates)
+
+    @property
+    def why_not(self) -> str:
+        """Why it does not count; empty where it does."""
+        return self.failure or "; ".join(gate.reason for gate in missed(self.gates))
 
     @property
     def rps(self) -> float | None:
@@ -106,10 +111,7 @@ def _why(cells: Iterable[Cell], row: str, generator: str) -> str:
     """Return why the last attempt that does not count does not."""
     tried = [one for one in cells if (one.row, one.generator) == (row, generator)]
     left_out = [one for one in tried if not one.valid]
-    if not left_out:
-        return "not measured"
-    missed = [gate.reason for gate in left_out[-1].gates if not (gate.ok or gate.advisory)]
-    return left_out[-1].failure or "; ".join(missed)
+    return left_out[-1].why_not if left_out else "not measured"
 
 
 def counted(cells: Iterable[Cell], row: str, generator: str = "wrk") -> dict[int, Cell]:

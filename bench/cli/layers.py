@@ -15,7 +15,7 @@ from bench import provenance
 from bench.campaign import ATTEMPTS
 from bench.errors import BadInput
 from bench.layers import page, placement, rounds
-from bench.layers.aims import Verdict, verdicts
+from bench.layers.aims import WORDS, Verdict, verdicts
 from bench.layers.cell import Cell
 from bench.layers.measures import MEASURES
 from bench.layers.peers import PEERS
@@ -191,6 +191,6 @@ def told(results: Results, console: Console) -> Sequence[str]:
 def aims_table(found: list[Verdict]) -> Table:
     table = Table("aim", "wanted", "median (range)", "", title="Aims of channels_ipc")
     for verdict in found:
-        word = page.WORDS[verdict.reached].strip("*")
+        word = WORDS[verdict.reached].strip("*")
         table.add_row(verdict.aim.title, verdict.aim.text, times(verdict.ratio), word)
     return table

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.fanout.cells import Cell
-from bench.records import Gate, Machine, Usage
+from bench.records import Gate, Machine, Usage, missed
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Outcome:
 
     @property
     def valid(self) -> bool:
-        return self.failure is None and all(gate.ok or gate.advisory for gate in self.gates)
+        return self.failure is None and not missed(self.gates)
 
 
 def described(cell: Cell, number: int) -> dict[str, Any]:

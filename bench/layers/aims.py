@@ -7,6 +7,8 @@ from bench.layers.measures import MEASURES, MEMBERS, PROCESSES
 from bench.layers.results import CPU, Results, losses, ratio, values
 from bench.spreads import Ratio, spread
 
+WORDS = {True: "reached", False: "**not reached**", None: "not measured"}
+
 
 @dataclass(frozen=True)
 class Aim:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bench.layers.aims import Verdict, verdicts
+from bench.layers.aims import WORDS, Verdict, verdicts
 from bench.layers.cell import Cell
 from bench.layers.chart import drawings
 from bench.layers.measures import (
@@ -22,8 +22,6 @@ from bench.layers.ticks import SPIN_S
 from bench.pictures import shown, write_page
 from bench.spreads import INTERVAL_ROUNDS, Spread, spread, times
 from bench.theme import Drawing
-
-WORDS = {True: "reached", False: "**not reached**", None: "not measured"}
 
 
 def publish(results: Results, folder: Path) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from bench.conclusions import brackets
 from bench.figures import FIGURES
 from bench.findings import bounds, times
+from bench.layers.aims import WORDS
 from bench.summary import Ratio, Summary
 
 JUDGED_BY = ("rps", "rps_per_cpu_s")
@@ -43,7 +44,6 @@ AIMS = (
     Aim("Daphne alone", "daphne-ipc", "throughput", 0.8),
     Aim("the same over Redis", "daphne-redis", "relay", 5.0),
 )
-WORDS = {True: "reached", False: "**not reached**", None: "not measured"}
 
 
 def judged(summary: Summary) -> Iterator[str]:
