@@ -1,8 +1,10 @@
 """Threads, event loops and what a layer keeps open: within one process."""
 
 import asyncio
+import concurrent.futures
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -16,8 +18,20 @@ WOKEN_S = 1.0  # a waiter that is woken is woken at once; one that is not, by it
 
 
 async def in_thread(work: Callable[[], Any], timeout_s: float = 10.0) -> Any:
-    """Run ``work`` in a thread that has no event loop; return or raise what it did."""
-    return await asyncio.wait_for(asyncio.to_thread(work), timeout_s)
+    """Run ``work`` in a thread that has no event loop; return or raise what it did.
+
+    In a daemon thread: one that a broken layer never lets end keeps no test run from ending.
+    """
+    done: concurrent.futures.Future[Any] = concurrent.futures.Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except Exception as error:  # noqa: BLE001 - whatever it was, it is raised where it is awaited
+            done.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await asyncio.wait_for(asyncio.wrap_future(done), timeout_s)
 
 
 async def in_loop_of_its_own(
@@ -41,12 +55,21 @@ class Loops(LayerRules):
         channel, loop = await layer.new_channel(), asyncio.get_running_loop()
         waiting = asyncio.create_task(receive(layer, channel, 0.1 + WOKEN_S))
         await asyncio.sleep(0.1)
+
+        def send() -> None:
+            time.sleep(0.1)  # until the loop sleeps: what comes before that needs no waking
+            async_to_sync(layer.send)(channel, {"type": "x", "id": 1})
+
         # A bare thread: the end of one that asyncio knows would wake the loop by itself.
+        sender = threading.Thread(target=send, daemon=True)
         start = loop.time()
-        send = async_to_sync(layer.send)
-        threading.Thread(target=send, args=(channel, {"type": "x", "id": 1})).start()
-        assert (await waiting)["id"] == 1
-        assert loop.time() - start < 0.9 * WOKEN_S, "woken by its timeout, not by the message"
+        sender.start()
+        try:
+            assert (await waiting)["id"] == 1
+            assert loop.time() - start < 0.9 * WOKEN_S, "woken by its timeout, not by the message"
+        finally:
+            # A layer closes what it keeps for a loop when that loop ends: not while ours flushes.
+            await asyncio.to_thread(sender.join, 10)
 
     async def test_threads_send_at_once(self, make_layer: MakeLayer) -> None:
         """Four threads that send at the same time lose, double and mix up nothing."""
@@ -81,8 +104,11 @@ class Loops(LayerRules):
         start = loop.time()
         await layer.send(names[0], {"type": "x", "id": 1})
         await layer.send(mine, {"type": "x", "id": 2})
-        assert await asyncio.gather(elsewhere, waiting) == [1, {"type": "x", "id": 2}]
-        assert loop.time() - start < 0.9 * WOKEN_S, "woken by its timeout, not by the message"
+        try:
+            assert await asyncio.gather(elsewhere, waiting) == [1, {"type": "x", "id": 2}]
+            assert loop.time() - start < 0.9 * WOKEN_S, "woken by its timeout, not by the message"
+        finally:
+            await asyncio.wait([elsewhere, waiting])  # or the flush that follows meets them
 
     async def test_uvloop_is_served(self, make_layer: MakeLayer) -> None:
         """The layer works in uvloop, groups and waiting receive() included."""
