@@ -20,7 +20,7 @@ from bench.theme import Drawing
 STUDY = "Maximum Throughput, 2012"
 _NAMED = ("python", "Django", "channels", "uvicorn", "daphne", "granian", "gunicorn", "nginx")
 _GENERATORS = {
-    "wrk": "wrk, which keeps its connections ({} s, the figures below unless they say ab)",
+    "wrk": "wrk, which keeps its connections ({} s)",
     "ab": "ab, which opens one for each request ({} s)",
 }
 _VERSIONS = (*_NAMED, "uwsgi", "node", "go", "wrk", "ab")
@@ -62,11 +62,16 @@ def _heading(results: Results) -> Iterator[str]:
     if results.finished is None:
         yield "> **Interrupted**: it holds fewer rounds than it set out to.\n"
     if bad := short(results):
-        said = "; ".join(f"{row}, {why}" for row, why in bad.items())
-        yield f"> **Too few rounds count for these rows, so do not rely on them**: {said}.\n"
+        said = "; ".join(f"{row} ({by}), {why}" for (row, by), why in bad.items())
+        yield (
+            "> **Too few rounds count for these rows, so do not rely on them; nothing is concluded "
+            f"from them**: {said}.\n"
+        )
     by = " and ".join(
         _GENERATORS[name].format(seconds) for name, seconds in results.seconds.items()
     )
+    if len(results.seconds) > 1:
+        by += f" (the figures are those of {results.generator} unless they say otherwise)"
     yield (
         "Every round starts every deployment once, in shuffled order, checks that it answers with "
         f"the right status, headers and body, warms it up, and measures it: by {by}. Every server "
@@ -120,18 +125,21 @@ def _bounded(results: Results, shown: Sequence[Row]) -> Iterator[str]:
 
 
 def _limited(results: Results, row: Row) -> bool:
-    cells = counted(results.cells, row.name).values()
+    cells = counted(results, row.name).values()
     busy = [gate for cell in cells for gate in cell.gates if gate.name == "generator CPU"]
     return 2 * sum(not gate.ok for gate in busy) >= len(busy) > 0
 
 
 def _table(results: Results, shown: Sequence[Row]) -> Iterator[str]:
     then_alone = next(one.requests_rps for one in framework_baseline() if one.row == "nginx only")
-    yield (
-        "| | to nginx alone | in 2012, to nginx alone | requests/s (range) | in 2012 "
-        "| CPU µs, user | system | p99 ms | ab, requests/s | rounds |"
+    others = [name for name in results.seconds if name != results.generator]
+    yield _line(
+        *("", "to nginx alone", "in 2012, to nginx alone", "requests/s (range)", "in 2012"),
+        *("CPU µs, user", "system", "p99 ms"),
+        *(f"{name}, requests/s" for name in others),
+        "rounds",
     )
-    yield "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+    yield "|---|" + "--:|" * (8 + len(others))
     for row in shown:
         then = row.then_rps
         yield _line(
@@ -142,7 +150,7 @@ def _table(results: Results, shown: Sequence[Row]) -> Iterator[str]:
             MISSING if then is None else number(then),
             *_cpu(results, row),
             _median(figure(results, row.name, "p99_ms")),
-            _ranged(figure(results, row.name, "rps", "ab")),
+            *(_ranged(figure(results, row.name, "rps", name)) for name in others),
             _rounds(results, row),
         )
 
@@ -208,12 +216,17 @@ def _rounds(results: Results, row: Row) -> str:
 
 def _left_out(results: Results) -> Iterator[str]:
     yield "## What was left out\n"
-    lines = [*_skipped(results), *(_reason(cell) for cell in results.cells if not cell.valid)]
-    yield from lines or ["Nothing: every measurement passed every gate."]
-
-
-def _skipped(results: Results) -> Iterator[str]:
     yield from (f"- {row}: skipped, {why}" for row, why in results.skipped.items())
+    discarded = [_reason(cell) for cell in results.cells if not cell.valid]
+    if not discarded:
+        yield "" if results.skipped else "Nothing: every measurement passed every gate."
+        return
+    yield (
+        f"\n<details><summary>{len(discarded)} of {len(results.cells)} attempts, each with the "
+        "gate that it did not pass</summary>\n"
+    )
+    yield from discarded
+    yield "\n</details>"
 
 
 def _reason(cell: Cell) -> str:

@@ -90,8 +90,13 @@ class Results:
     def quick(self) -> bool:
         return self.kind != "full"
 
+    @property
+    def generator(self) -> str:
+        """The one whose figures are meant where none is named: wrk, if it was there."""
+        return "wrk" if "wrk" in self.seconds else next(iter(self.seconds))
 
-def short(results: Results) -> dict[str, str]:
+
+def short(results: Results) -> dict[tuple[str, str], str]:
     """Return each row and generator that lacks more than one round in ten, and why.
 
     Of a quick campaign: that lacks every one.
@@ -100,10 +105,10 @@ def short(results: Results) -> dict[str, str]:
     found = {}
     for row in results.rows:
         for generator in results.seconds:
-            valid = len(counted(results.cells, row, generator))
+            valid = len(counted(results, row, generator))
             if results.rounds - valid > allowed:
                 why = _why(results.cells, row, generator)
-                found[f"{row} ({generator})"] = f"{valid} of {results.rounds} rounds: {why}"
+                found[row, generator] = f"{valid} of {results.rounds} rounds: {why}"
     return found
 
 
@@ -114,25 +119,25 @@ def _why(cells: Iterable[Cell], row: str, generator: str) -> str:
     return left_out[-1].why_not if left_out else "not measured"
 
 
-def counted(cells: Iterable[Cell], row: str, generator: str = "wrk") -> dict[int, Cell]:
+def counted(results: Results, row: str, generator: str = "") -> dict[int, Cell]:
     """Return the valid cell of each round."""
+    wanted = (row, generator or results.generator)
     return {
         cell.round: cell
-        for cell in cells
-        if (cell.row, cell.generator) == (row, generator) and cell.valid
+        for cell in results.cells
+        if (cell.row, cell.generator) == wanted and cell.valid
     }
 
 
-def values(results: Results, row: str, figure: str, generator: str = "wrk") -> dict[int, float]:
+def values(results: Results, row: str, figure: str, generator: str = "") -> dict[int, float]:
     """Return ``figure`` (a property of ``Cell``) of each valid round that has it."""
     found = {
-        number: getattr(cell, figure)
-        for number, cell in counted(results.cells, row, generator).items()
+        number: getattr(cell, figure) for number, cell in counted(results, row, generator).items()
     }
     return {number: value for number, value in found.items() if value is not None}
 
 
-def figure(results: Results, row: str, name: str, generator: str = "wrk") -> Spread | None:
+def figure(results: Results, row: str, name: str, generator: str = "") -> Spread | None:
     return spread(list(values(results, row, name, generator).values()))
 
 

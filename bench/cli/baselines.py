@@ -79,8 +79,8 @@ def baselines(
     publish(results, folder)
     console.print(f"{folder}/README.md", soft_wrap=True, highlight=False)
     if bad := short(results):
-        for row, why in bad.items():
-            console.print(f"[red]too few[/] {row}: {why}", soft_wrap=True, highlight=False)
+        for (row, by), why in bad.items():
+            console.print(f"[red]too few[/] {row} ({by}): {why}", soft_wrap=True, highlight=False)
         raise SystemExit(FAILED)
 
 

@@ -306,7 +306,34 @@ def test_row_may_lack_one_round_in_ten():
         spoilt = replace(found, cells=tuple(cells))
         assert bool(short(spoilt)) is short_
         assert ("do not rely on them" in readme(spoilt, [])) is short_
-    assert short(spoilt) == {f"{STOCK} (wrk)": "8 of 10 rounds: others worked"}
+        assert ("times the CPU of a bare ASGI callable" in readme(spoilt, [])) is not short_
+    assert short(spoilt) == {(STOCK, "wrk"): "8 of 10 rounds: others worked"}
+
+
+def test_page_of_ab_alone_has_its_figures_and_no_column_for_another():
+    found = results(**COSTS)
+    cells = tuple(replace(one, generator="ab") for one in found.cells)
+    text = readme(replace(found, cells=cells, seconds={"ab": 2}), [])
+    (line,) = [line for line in text.splitlines() if line.startswith("| Django |")]
+    assert "0.050 (95 % interval 0.050 to 0.050)" in line
+    assert "ab, requests/s" not in text
+
+
+def test_page_of_two_generators_has_a_column_for_the_second():
+    found = results(**COSTS)
+    seconds = tuple(
+        replace(one, generator="ab", count=Count(4_000, 0, 2.0, 1.0, 2.0)) for one in found.cells
+    )
+    text = readme(replace(found, cells=(*found.cells, *seconds), seconds={"wrk": 4, "ab": 2}), [])
+    (line,) = [line for line in text.splitlines() if line.startswith("| Django |")]
+    assert line.endswith("| 2,000 (2,000 to 2,000) | 10/10 |")
+    assert "| ab, requests/s | rounds |" in text
+
+
+def test_what_pays_is_said_of_each_server_where_it_does():
+    costs = {**COSTS, "daphne-stock-sync": 2000.0, "daphne-one_hop": 400.0}
+    said = conclusions(results(**costs))["Other ASGI servers"]
+    assert said[-1].endswith("It pays on this server too.")
 
 
 def test_quick_campaign_concludes_nothing():
