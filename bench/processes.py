@@ -18,6 +18,7 @@ PROC = Path("/proc")
 _AT_ONCE = 8  # about 0.1 ms
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_KTHREADD = 2  # the parent of the kernel's own threads; no program can take its pid
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,15 @@ class Process:
     reaped_user_s: float
     reaped_system_s: float
     rss_bytes: int
+    name: str = ""
+
+    @property
+    def is_of_the_load(self) -> bool:
+        """Whether it is a thread in which the kernel ends what interrupts and sockets began.
+
+        Packets and freed memory, that is: work for whoever is on the network, charged to nobody.
+        """
+        return self.parent == _KTHREADD and self.name.startswith(("ksoftirqd/", "rcu_"))
 
     @property
     def own_s(self) -> float:
@@ -48,7 +58,8 @@ def parsed(stat: str) -> Process:
     """Return the process in ``stat``, the text of ``/proc/<pid>/stat`` (proc(5))."""
     # The name stands in brackets and may hold anything, brackets and spaces included.
     pid, _, rest = stat.partition(" ")
-    fields = rest[rest.rindex(")") + 2 :].split()  # fields[0] is field 3, the state
+    end = rest.rindex(")")
+    fields = rest[end + 2 :].split()  # fields[0] is field 3, the state
     user, system, reaped_user, reaped_system = (int(ticks) * _TICK_S for ticks in fields[11:15])
     return Process(
         pid=int(pid),
@@ -59,6 +70,7 @@ def parsed(stat: str) -> Process:
         reaped_user_s=reaped_user,
         reaped_system_s=reaped_system,
         rss_bytes=int(fields[21]) * _PAGE_BYTES,
+        name=rest[1:end],
     )
 
 

@@ -24,8 +24,16 @@ def test_stat_is_parsed_whatever_the_name() -> None:
     assert (parsed.pid, parsed.parent, parsed.started_ticks) == (4242, 17, 987654)
     assert (parsed.user_s, parsed.system_s) == (150 / ticks_s, 50 / ticks_s)
     assert (parsed.reaped_user_s, parsed.reaped_system_s) == (30 / ticks_s, 20 / ticks_s)
+    assert parsed.name == "a (odd) name"
     assert parsed.rss_bytes == 2500 * os.sysconf("SC_PAGE_SIZE")
     assert parsed.whole_s == pytest.approx(250 / ticks_s)
+
+
+def test_threads_of_the_kernel_that_serve_the_load_are_told_from_programs_of_that_name() -> None:
+    softirq = STAT.replace("a (odd) name", "ksoftirqd/1")
+    assert processes.parsed(softirq.replace(" S 17 ", " S 2 ")).is_of_the_load
+    assert not processes.parsed(softirq).is_of_the_load
+    assert not processes.parsed(STAT.replace(" S 17 ", " S 2 ")).is_of_the_load
 
 
 def test_read_finds_this_process_and_its_parent() -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -88,6 +89,17 @@ def test_supervisord_is_not_the_server_but_what_it_reaped_is() -> None:
     assert one.server.cpu_s == 3.0
     assert one.server.processes == 1
     assert one.server.rss_bytes == 1000
+
+
+def test_interrupts_are_not_foreign_and_other_threads_of_the_kernel_are() -> None:
+    (one,) = taken(
+        [
+            process(SERVER, 1),
+            replace(process(90, 2, own_s=4.0), name="ksoftirqd/1"),
+            replace(process(91, 2, own_s=0.5), name="kcompactd0"),
+        ]
+    )
+    assert one.foreign_s == 0.5
 
 
 def test_orphan_of_the_tree_still_belongs_to_it() -> None:
