@@ -10,8 +10,11 @@ from bench.figures import number
 from bench.findings import bounds, times
 from bench.results import read_results
 
+PROOF = ROOT / "results" / "2026-11-22-ipc-collapse"
 THEN_AND_NOW = ROOT / "results" / "2026-11-21-then-and-now"
 HEADLINE = ROOT / "results" / "2026-11-21"
+BASELINES = ROOT / "results" / "2026-11-22-baselines"
+A_SHARE = re.compile(r"([\d.]+)\s+times\s+\(([\d.]+)\s+to\s+([\d.]+)\)")
 A_RATIO = re.compile(r"([\d.]+)\s+times[^().]*\(([\d.]+)\s+to\s+([\d.]+)\)")
 
 
@@ -47,8 +50,50 @@ def test_every_rate_of_then_and_now_is_that_of_its_cell(conclusions, then_and_no
     assert f"{number(redis * SERIES_BUCKET_S)} requests in 5 s" in plain
 
 
+@pytest.mark.parametrize(
+    "variant",
+    [
+        "channels017-daphne-redis",
+        "channels017-daphne-ipc",
+        "channels1-daphne-redis",
+        "channels1-daphne-ipc",
+    ],
+)
+def test_every_minute_of_2016s_software_is_that_of_its_cell(variant, then_and_now):
+    page = (ROOT / "docs" / "2016-stack.md").read_text()
+    series = then_and_now.cell(variant, "minute").series
+    assert f"| {', '.join(str(bucket.ok) for bucket in series)} |" in page
+
+
+def test_proof_of_the_collapse_is_quoted_row_by_row():
+    rows = [
+        line
+        for line in (PROOF / "README.md").read_text().splitlines()
+        if re.match(r"\| [^|]*\| \d", line)
+    ]
+    assert len(rows) == 6
+    page = (ROOT / "docs" / "2016-stack.md").read_text()
+    assert [row for row in rows if row not in page] == []
+
+
 @pytest.mark.parametrize("arm", ["daphne-redis", "daphne-ipc"])
 def test_relay_is_quoted_from_the_headline_campaign(arm):
     ratio = read_results(HEADLINE).summary.ratio(arm, "relay", "rps_per_cpu_s")
     page = (ROOT / "docs" / "relay.md").read_text()
     assert f"| `{arm}`, relayed | {times(ratio.estimate)} ({bounds(ratio)}) |" in page
+
+
+def test_every_ratio_of_the_baselines_stands_in_their_report():
+    page = (ROOT / "docs" / "framework-baselines.md").read_text()
+    quoted = A_SHARE.findall(page.partition("## What to conclude")[2].partition("\n## ")[0])
+    assert len(quoted) >= 20
+    concluded = (BASELINES / "README.md").read_text().replace("**", "").splitlines()
+    missing = [
+        (estimate, low, high)
+        for estimate, low, high in quoted
+        if not any(
+            f"{estimate} times" in line and f"(95 % interval {low} to {high})" in line
+            for line in concluded
+        )
+    ]
+    assert missing == []
