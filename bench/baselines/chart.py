@@ -94,7 +94,8 @@ def then_and_now(results: Results) -> Drawing | None:
 
 
 def _bar(row: str, when: str, share: float, colour: str) -> dict[str, object]:
-    return {"row": row, "when": when, "share": share, "colour": colour, "label": f"{share:.0%}"}
+    label = f"{share:.0%}" if share >= 0.01 else f"{share:.1%}"
+    return {"row": row, "when": when, "share": share, "colour": colour, "label": label}
 
 
 def concurrency(results: Results) -> Drawing | None:

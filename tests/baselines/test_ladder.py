@@ -46,7 +46,8 @@ def test_kept_connection_is_answered_again_and_needs_the_wrapper_for_that(adapte
         address = server.servers[0].sockets[0].getsockname()
         client = http.client.HTTPConnection(*address, timeout=10)
         statuses = []
-        for _ in range(4):
+        # Mostly the second fails, but that is a race: on a busy machine a few may pass.
+        while len(statuses) < 200 and set(statuses) <= {200}:
             client.request("GET", "/")
             response = client.getresponse()
             statuses.append(response.status)
@@ -55,4 +56,4 @@ def test_kept_connection_is_answered_again_and_needs_the_wrapper_for_that(adapte
     finally:
         server.should_exit = True
         thread.join()
-    assert (statuses == [200] * 4) is well
+    assert (statuses == [200] * 200) is well
