@@ -4,6 +4,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -39,6 +40,28 @@ def start(started) -> Start:
         return started[-1]
 
     return start_process
+
+
+@pytest.fixture
+def run_pytest(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run pytest on a module with a plugin of this folder: ``run_pytest(plugin, source, CI="")``.
+
+    What is named after that is the environment's.
+    """
+
+    def run(plugin: str, source: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "test_it.py").write_text(source)
+        (tmp_path / "pytest.ini").write_text("[pytest]\n")
+        return subprocess.run(
+            [sys.executable, "-m", "pytest", "-p", plugin, "-p", "no:django", "-q"],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parent), **environment},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    return run
 
 
 @pytest.fixture(scope="session")

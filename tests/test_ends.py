@@ -1,10 +1,3 @@
-import os
-import subprocess
-import sys
-from pathlib import Path
-
-TESTS = Path(__file__).parent
-
 STUCK_THREAD = """
 import threading
 
@@ -16,27 +9,15 @@ def test_one():
 """
 
 
-def run(folder, source):
-    (folder / "test_it.py").write_text(source)
-    (folder / "pytest.ini").write_text("[pytest]\n")
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "ends", "-p", "no:django", "-q"],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(TESTS), "TESTS_END_WITHIN_S": "0.5"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-
-
-def test_run_that_cannot_end_is_ended_and_says_where_it_hangs(tmp_path):
-    result = run(tmp_path, STUCK_THREAD)
+def test_run_that_cannot_end_is_ended_and_says_where_it_hangs(run_pytest):
+    result = run_pytest("ends", STUCK_THREAD, TESTS_END_WITHIN_S="0.5")
     assert "1 passed" in result.stdout
     assert result.returncode == 1
     assert "in hang_on" in result.stderr
 
 
-def test_run_that_ends_is_left_alone(tmp_path):
-    result = run(tmp_path, "def test_one():\n    assert True\n")
+def test_run_that_ends_is_left_alone(run_pytest):
+    source = "def test_one():\n    assert True\n"
+    result = run_pytest("ends", source, TESTS_END_WITHIN_S="0.5")
     assert result.returncode == 0
     assert "Timeout" not in result.stderr

@@ -1,11 +1,4 @@
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
-
-TESTS = Path(__file__).parent
 
 PASSING = "def test_one():\n    assert True\n"
 SKIPPING = 'import pytest\n\ndef test_two():\n    pytest.skip("redis-server is missing")\n'
@@ -17,17 +10,9 @@ EXPECTED_FAILURE = "import pytest\n\n@pytest.mark.xfail\ndef test_two():\n    as
 
 
 @pytest.fixture
-def run(tmp_path):
-    def run(source, **environment):
-        (tmp_path / "test_it.py").write_text(PASSING + source)
-        (tmp_path / "pytest.ini").write_text("[pytest]\n")
-        return subprocess.run(
-            [sys.executable, "-m", "pytest", "-p", "no_skips", "-p", "no:django", "-q"],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(TESTS), "CI": "", **environment},
-            capture_output=True,
-            text=True,
-        )
+def run(run_pytest):
+    def run(source, CI=""):  # noqa: N803 - as it is in the environment
+        return run_pytest("no_skips", PASSING + source, CI=CI)
 
     return run
 

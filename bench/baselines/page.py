@@ -218,15 +218,15 @@ def _left_out(results: Results) -> Iterator[str]:
     yield "## What was left out\n"
     yield from (f"- {row}: skipped, {why}" for row, why in results.skipped.items())
     discarded = [_reason(cell) for cell in results.cells if not cell.valid]
-    if not discarded:
-        yield "" if results.skipped else "Nothing: every measurement passed every gate."
-        return
-    yield (
-        f"\n<details><summary>{len(discarded)} of {len(results.cells)} attempts, each with the "
-        "gate that it did not pass</summary>\n"
-    )
-    yield from discarded
-    yield "\n</details>"
+    if discarded:
+        yield (
+            f"\n<details><summary>{len(discarded)} of {len(results.cells)} attempts, each with the "
+            "gate that it did not pass</summary>\n"
+        )
+        yield from discarded
+        yield "\n</details>"
+    elif not results.skipped:
+        yield "Nothing: every measurement passed every gate."
 
 
 def _reason(cell: Cell) -> str:

@@ -14,8 +14,13 @@ PROOF = ROOT / "results" / "2026-11-22-ipc-collapse"
 THEN_AND_NOW = ROOT / "results" / "2026-11-21-then-and-now"
 HEADLINE = ROOT / "results" / "2026-11-21"
 BASELINES = ROOT / "results" / "2026-11-22-baselines"
-A_SHARE = re.compile(r"([\d.]+)\s+times\s+\(([\d.]+)\s+to\s+([\d.]+)\)")
 A_RATIO = re.compile(r"([\d.]+)\s+times[^().]*\(([\d.]+)\s+to\s+([\d.]+)\)")
+
+
+def concluded(name):
+    """Return what the page concludes: its section of that name."""
+    page = (ROOT / "docs" / name).read_text()
+    return page.partition("## What to conclude")[2].partition("\n## ")[0]
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +30,7 @@ def then_and_now():
 
 @pytest.fixture(scope="module")
 def conclusions():
-    page = (ROOT / "docs" / "2016-stack.md").read_text()
-    return page.partition("## What to conclude")[2].partition("\n## ")[0]
+    return concluded("2016-stack.md")
 
 
 def test_every_ratio_of_then_and_now_stands_in_its_report(conclusions):
@@ -84,16 +88,15 @@ def test_relay_is_quoted_from_the_headline_campaign(arm):
 
 
 def test_every_ratio_of_the_baselines_stands_in_their_report():
-    page = (ROOT / "docs" / "framework-baselines.md").read_text()
-    quoted = A_SHARE.findall(page.partition("## What to conclude")[2].partition("\n## ")[0])
+    quoted = A_RATIO.findall(concluded("framework-baselines.md"))
     assert len(quoted) >= 20
-    concluded = (BASELINES / "README.md").read_text().replace("**", "").splitlines()
+    report = (BASELINES / "README.md").read_text().replace("**", "").splitlines()
     missing = [
         (estimate, low, high)
         for estimate, low, high in quoted
         if not any(
             f"{estimate} times" in line and f"(95 % interval {low} to {high})" in line
-            for line in concluded
+            for line in report
         )
     ]
     assert missing == []

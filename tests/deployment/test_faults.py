@@ -135,9 +135,9 @@ class TestSockets:
         found = outcome(sockets, FAULTS["down"])
         said = "status 502" if sockets.variant.proxy == "nginx" else "status 503"
         begun = found.requests - found.results["ok"] - found.results[said]
-        # haproxy, too, ends a client's connection without an answer where all four go while one of
-        # them has its request: one in some thirty runs on a busy machine.
-        assert begun <= max(1, spared(sockets)), found.results
+        # Behind haproxy one was cut off in some thirty runs on a busy machine; why is not known.
+        allowed = max(spared(sockets), int(sockets.variant.proxy == "haproxy"))
+        assert begun <= allowed, found.results
         assert found.median_failure_ms < 100
         assert found.slowest_failure_ms < 2_000
         begun = sum(found.handshakes_failed.values()) - found.handshakes_failed[said]

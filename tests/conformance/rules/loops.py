@@ -23,6 +23,7 @@ async def in_thread(work: Callable[[], Any], timeout_s: float = 10.0) -> Any:
     In a daemon thread: one that a broken layer never lets end keeps no test run from ending.
     """
     done: concurrent.futures.Future[Any] = concurrent.futures.Future()
+    done.set_running_or_notify_cancel()  # a wait that times out leaves the thread its future
 
     def run() -> None:
         try:
