@@ -61,18 +61,19 @@ def ladder(results: Results) -> Drawing | None:
 
 
 def then_and_now(results: Results) -> Drawing | None:
-    """Requests/s as a share of what nginx alone answers: 2012's, and these."""
-    alone = figure(results, ALONE, "rps")
+    """Each row as a share of what nginx alone can answer: 2012's, and these."""
+    alone = figure(results, ALONE, "rps_per_cpu_s")
     if alone is None:
         return None
     then_alone = next(one.requests_rps for one in framework_baseline() if one.row == "nginx only")
     bars: Rows = []
-    for row, rate in _measured(results, "sockets", "frameworks", "work"):
-        if row.then_rps is not None:
+    for row, _ in _measured(results, "sockets", "frameworks", "work"):
+        answers = figure(results, row.name, "rps_per_cpu_s")
+        if row.then_rps is not None and answers is not None:
             title = row.title.strip("`") if row.table != "work" else f"Django {row.title[1:-1]}"
             bars += [
                 _bar(title, "2012", row.then_rps / then_alone, THEN),
-                _bar(title, "now", rate / alone.median, _NOW),
+                _bar(title, "now", answers.median / alone.median, _NOW),
             ]
     if not bars:
         return None
@@ -85,9 +86,10 @@ def then_and_now(results: Results) -> Drawing | None:
     labels = base.mark_text(align="left", dx=4, fontSize=10).encode(text="label:N")
     return Drawing(
         "then-and-now",
-        "Requests/s as a share of nginx alone, 2012 and now",
-        "Grey: Maximum Throughput, 2012. Green: now, 64 clients, medians of the rounds. Machines "
-        "and versions differ; on either side everything that serves had one processor.",
+        "What each answers, as a share of nginx alone, 2012 and now",
+        "Grey: Maximum Throughput, 2012, requests/s. Green: now, 64 clients, replies for each CPU "
+        "second, medians of the rounds. Machines and versions differ; on either side everything "
+        "that serves had one processor.",
         alt.layer(drawn, labels).properties(width=WIDTH - 220, height=alt.Step(13)),
         reserve_px=260,
     )

@@ -61,6 +61,11 @@ class Cell:
         return self._per_reply(lambda used: used.cpu_user_s + used.cpu_system_s)
 
     @property
+    def rps_per_cpu_s(self) -> float | None:
+        """Replies for each CPU second of everything that serves."""
+        return 1e6 / self.cpu_us if self.cpu_us else None
+
+    @property
     def p99_ms(self) -> float | None:
         return self.count.p99_ms if self.count else None
 
@@ -127,6 +132,20 @@ def counted(results: Results, row: str, generator: str = "") -> dict[int, Cell]:
         for cell in results.cells
         if (cell.row, cell.generator) == wanted and cell.valid
     }
+
+
+def underused(results: Results, row: str, generator: str = "") -> bool:
+    """Whether the server had time to spare in half the valid rounds or more.
+
+    Then the rate is what its clients asked for, and no more than a lower bound of what it can do.
+    """
+    judged = [
+        gate.ok
+        for cell in counted(results, row, generator).values()
+        for gate in cell.gates
+        if gate.name == "capacity"
+    ]
+    return 2 * judged.count(False) >= len(judged) > 0
 
 
 def values(results: Results, row: str, figure: str, generator: str = "") -> dict[int, float]:

@@ -10,6 +10,7 @@ from bench.baselines.row import TABLES, Row
 from bench.errors import BadInput
 
 ALONE = "nginx-64"
+ONE_CLIENT = "nginx-1"
 
 
 def rows() -> tuple[Row, ...]:

@@ -13,7 +13,7 @@ from bench.baselines.ladder import ONE_HOP, STOCK, TWIN
 from bench.baselines.measuring import Seen
 from bench.baselines.page import readme
 from bench.baselines.results import Cell, Results, figure, ratio, read, short, write
-from bench.baselines.rows import chosen, rows
+from bench.baselines.rows import ALONE, ONE_CLIENT, chosen, rows
 from bench.baselines.serving import nginx_conf
 from bench.baselines.sites import Front
 from bench.errors import BadInput
@@ -350,6 +350,45 @@ def test_page_has_the_talks_figure_and_its_share_of_nginx_alone_beside_ours():
     assert "| 321 |" in line
     assert "| 0.085 |" in line  # 321 of 3,780
     assert "0.050 (95 % interval 0.050 to 0.050)" in line  # 5,000 of 100,000
+
+
+def idle(found, row):
+    """``found`` with a server of ``row`` that its generator kept busy for half of the time only."""
+    spare = Gate("capacity", False, 50.0, 75.0, "%", "time to spare", advisory=True)
+    return replace(
+        found,
+        cells=tuple(
+            replace(one, count=Count(one.count.requests // 2, 0, 2.0, 1.0, 0.0), gates=(spare,))
+            if one.row == row
+            else one
+            for one in found.cells
+        ),
+    )
+
+
+def test_share_of_nginx_alone_is_of_what_it_can_answer_where_no_generator_keeps_it_busy():
+    found = results(**COSTS)
+    halved = tuple(
+        replace(one, server=usage(one.server.cpu_user_s / 2, one.server.cpu_system_s / 2))
+        if one.row == ALONE
+        else one
+        for one in found.cells
+    )
+    text = readme(idle(replace(found, cells=halved), ALONE), [])
+    (django,) = [line for line in text.splitlines() if line.startswith("| Django |")]
+    assert "0.050 (95 % interval 0.050 to 0.050)" in django
+    assert "rounds or more of: nginx alone, 64 clients. Those rates are what the clients" in text
+    (alone,) = [line for line in text.splitlines() if line.startswith("| nginx alone, 64")]
+    assert "| < 1 |" in alone
+
+
+def test_rates_are_compared_only_where_both_servers_were_busy():
+    found = results(**{ONE_CLIENT: 20.0, **COSTS, "flask": 150.0})
+    assert set(conclusions(found)) >= {"Concurrency", "Frameworks"}
+    # One client keeps no server busy, and what it gets is the question.
+    assert "Concurrency" in conclusions(idle(found, ONE_CLIENT))
+    assert "Concurrency" not in conclusions(idle(found, ALONE))
+    assert "Frameworks" not in conclusions(idle(found, "flask"))
 
 
 def test_page_names_what_was_skipped_discarded_and_failed():

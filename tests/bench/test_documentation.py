@@ -14,6 +14,7 @@ PROOF = ROOT / "results" / "2026-11-22-ipc-collapse"
 THEN_AND_NOW = ROOT / "results" / "2026-11-21-then-and-now"
 HEADLINE = ROOT / "results" / "2026-11-21"
 BASELINES = ROOT / "results" / "2026-11-22-baselines"
+BASELINES_BY_AB = ROOT / "results" / "2026-11-22-baselines-ab"
 A_RATIO = re.compile(r"([\d.]+)\s+times[^().]*\(([\d.]+)\s+to\s+([\d.]+)\)")
 
 
@@ -100,3 +101,27 @@ def test_every_ratio_of_the_baselines_stands_in_their_report():
         )
     ]
     assert missing == []
+
+
+def shares_of_nginx_alone(folder):
+    """Return what a campaign's tables say of each row: its share, and 2012's."""
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in (folder / "README.md").read_text().splitlines()
+        if line.startswith("| ")
+    ]
+    return {row[0]: (row[1].split(" ")[0], row[2]) for row in rows if len(row) == 9}
+
+
+def test_shares_of_nginx_alone_are_those_of_both_campaigns():
+    by_ab, by_wrk = map(shares_of_nginx_alone, (BASELINES_BY_AB, BASELINES))
+    table = concluded("framework-baselines.md").partition("| share of nginx alone |")[2]
+    quoted = [
+        tuple(cell.strip() for cell in line.strip("|").split("|"))
+        for line in table.splitlines()[2:]
+        if line.startswith("| ")
+    ]
+    assert len(quoted) >= 10
+    assert quoted == [
+        (name, by_ab[name][1], by_ab[name][0], by_wrk[name][0]) for name, *_ in quoted
+    ]
