@@ -49,7 +49,9 @@ def _heading(results: Results) -> Iterator[str]:
     found = results.provenance
     machine, versions = found["machine"], found["versions"]
     pinning = found["pinning"]
-    yield "# What each part costs before your own code runs\n"
+    # By its usual generator a campaign needs no more words; beside one, another does.
+    by = "" if "wrk" in results.seconds else f", by {results.generator}"
+    yield f"# What each part costs before your own code runs{by}\n"
     kind = "quick, medians and ranges only" if results.quick else "intervals at 95 %"
     yield (
         f"{results.started}, commit {found['commit']}, {results.rounds} rounds ({kind}). "
@@ -67,14 +69,14 @@ def _heading(results: Results) -> Iterator[str]:
             "> **Too few rounds count for these rows, so do not rely on them; nothing is concluded "
             f"from them**: {said}.\n"
         )
-    by = " and ".join(
+    means = " and ".join(
         _GENERATORS[name].format(seconds) for name, seconds in results.seconds.items()
     )
     if len(results.seconds) > 1:
-        by += f" (the figures are those of {results.generator} unless they say otherwise)"
+        means += f" (the figures are those of {results.generator} unless they say otherwise)"
     yield (
         "Every round starts every deployment once, in shuffled order, checks that it answers with "
-        f"the right status, headers and body, warms it up, and measures it: by {by}. Every server "
+        f"the right status, headers and body, warms it up, and measures it: by {means}. Every server "
         "is one process. CPU is that of everything that serves, nginx included, in microseconds "
         "for each reply. A measurement that fails a gate (failed, hung or wrong replies, dropped "
         "connections, a busy generator, foreign processes, steal) is repeated up to three times, "
