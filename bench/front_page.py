@@ -10,10 +10,13 @@ from pathlib import Path
 
 from bench import findings, summary
 from bench.conclusions import caution, standing
+from bench.layers.aims import verdicts
 from bench.layers.relayed import judged
+from bench.layers.results import read as read_layers
 from bench.records import read, read_campaign
 from bench.report import inline
 from bench.results import read_results
+from bench.spreads import times
 from bench.variants import SERVERS, VARIANTS, Variant
 from bench.workloads import WORKLOADS
 
@@ -25,7 +28,9 @@ GLOSSARY = (
     "`/relay/` crosses the layer to a worker and back, as every request did in 2016. gunicorn, "
     "over WSGI, is the control of both. The server has one processor, its workers and Redis "
     "included, and every request opens a connection. “(again)” is the control measured a second "
-    "time; “rounds” counts those that passed every check; “per CPU-s” is per second of server CPU."
+    "time; “rounds” counts those that passed every check; “per CPU-s” is per second of server CPU. "
+    "A figure is the median of the rounds, a ratio is estimated from the rounds' own ratios: where "
+    "a deployment kept up in some rounds only, the one is no quotient of the others."
 )
 
 
@@ -54,12 +59,37 @@ def parts(root: Path = ROOT) -> dict[str, str]:
 def layer_parts(root: Path = ROOT) -> dict[str, str]:
     """Return what stands in each place of docs/channels-ipc.md."""
     published = newest(root / "results")
-    if published is None:
-        return {"relayed": "The headline campaign is not yet."}
-    summed = read_results(published).summary
-    link = f"[the headline campaign of {published.name}](../results/{published.name}/README.md)"
-    head = f"In {link}, of {summed.campaign.rounds} rounds:\n"
-    return {"relayed": "\n".join([head, *judged(summed)])}
+    return {
+        "relayed": "\n".join(_relayed(published) if published else ["Not published yet."]),
+        "alone": "\n".join(_alone(root)),
+    }
+
+
+def _relayed(folder: Path) -> Iterator[str]:
+    summed = read_results(folder).summary
+    link = f"[the headline campaign of {folder.name}](../results/{folder.name}/README.md)"
+    yield f"In {link}, of {summed.campaign.rounds} rounds:\n"
+    yield from judged(summed)
+
+
+def _alone(root: Path) -> Iterator[str]:
+    """Yield which aims the newest run of the layers by themselves has reached, and which not."""
+    folder = max((path.parent for path in root.glob("results/*-layers/layers.json")), default=None)
+    if folder is None:
+        yield "Not published yet."
+        return
+    results = read_layers(folder)
+    found = verdicts(results)
+    missed = [one for one in found if not one.reached]
+    yield (
+        f"[The run of {folder.name[:10]}](../results/{folder.name}/README.md), of {results.rounds} "
+        f"rounds, reached {len(found) - len(missed)} of the {len(found)} aims that were set. Those "
+        "not reached, with the median of the rounds' ratios, its range and its 95 % interval:\n"
+    )
+    yield from (
+        f"- {one.aim.title}: {times(one.ratio) or 'not measured'}; wanted was {one.aim.text}."
+        for one in missed
+    )
 
 
 def newest(results: Path) -> Path | None:
@@ -74,9 +104,11 @@ def newest(results: Path) -> Path | None:
 def _others(root: Path) -> Iterator[str]:
     """Yield a link to each campaign about something else, the newest first."""
     for page in sorted(root.glob("results/????-??-??-*/README.md"), reverse=True):
-        title = page.read_text().partition("\n")[0].removeprefix("# ")
+        text = page.read_text()
+        title = text.partition("\n")[0].removeprefix("# ")
+        warning = " (invalid: it says why)" if "**This campaign is invalid" in text else ""
         yield ""
-        yield f"[{title}]({page.relative_to(root)}), {page.parent.name[:10]}"
+        yield f"[{title}]({page.relative_to(root)}), {page.parent.name[:10]}{warning}"
 
 
 _ALSO: dict[str, Callable[[Variant], bool]] = {

@@ -86,7 +86,7 @@ WORKLOADS = {
             needs_worker=True,
             control_test="throughput",
         ),
-        # The chart of 2016 that fell from 370 to 75. A client that gets no reply never asks again,
+        # The chart of 2016 that fell from 370 to 70. A client that gets no reply never asks again,
         # and is counted: it waits for longer than the test lasts.
         Workload(
             "minute",

@@ -76,9 +76,9 @@ def _heading(results: Results) -> Iterator[str]:
         means += f" (the figures are those of {results.generator} unless they say otherwise)"
     yield (
         "Every round starts every deployment once, in shuffled order, checks that it answers with "
-        f"the right status, headers and body, warms it up, and measures it: by {means}. Every server "
-        "is one process. CPU is that of everything that serves, nginx included, in microseconds "
-        "for each reply. A measurement that fails a gate (failed, hung or wrong replies, dropped "
+        f"the right status, headers and body, warms it up, and measures it: by {means}. Every "
+        "server is one process. CPU is that of everything that serves, nginx included, in "
+        "microseconds for each reply. A measurement that fails a gate (failed, hung or wrong replies, dropped "
         "connections, a busy generator, foreign processes, steal) is repeated up to three times, "
         "and counts only if it passes. A ratio is taken within each round. A share of nginx alone "
         "is one of replies for each CPU second: as everything that serves has one processor, that "
@@ -121,8 +121,8 @@ def _idle(results: Results, shown: Sequence[Row]) -> Iterator[str]:
     idle = [row.title for row in shown if underused(results, row.name)]
     if idle:
         yield (
-            f"The server was busy for less than {100 * CAPACITY_SHARE:.0f} % of the time in half the "
-            f"rounds or more of: {'; '.join(idle)}. Those rates are what the clients and the "
+            f"The server was busy for less than {100 * CAPACITY_SHARE:.0f} % of the time in half "
+            f"the rounds or more of: {'; '.join(idle)}. Those rates are what the clients and the "
             "generator managed to ask for; the server can answer more.\n"
         )
 

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from bench import proxies, remains, supervise
 from bench.environment import check_root, configuration
+from bench.errors import BadInput
 from bench.variants import HEADLINE, LAYERS, SWARM_VARIANTS, VARIANTS, Variant, resolve
 
 
@@ -98,6 +99,9 @@ def show(variant: Variant, into: Path | None) -> None:
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:
+    """Write them below ``folder``; raise ``BadInput``, and write none, where one is there."""
+    if there := [folder / name for name in files if (folder / name).exists()]:
+        raise BadInput(f"--into {folder}: {there[0]} is there already: move it, or name another")
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

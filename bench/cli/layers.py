@@ -40,7 +40,8 @@ FAILED = 1
 @click.option(
     "--resume",
     type=click.Path(path_type=Path),
-    help="The folder of a run that was interrupted: measure what it lacks.",
+    help="The folder of a run that was interrupted: measure what it lacks. With --rounds it gets "
+    "more rounds, for one whose machine was disturbed too often.",
 )
 def layers(
     number: int | None,
@@ -65,10 +66,10 @@ def layers(
             seed=secrets.randbelow(10**6),
         )
         folder, begun = begin(plan, into)
-    elif any((number, measures, peers, quick, into)):
+    elif any((measures, peers, quick, into)):
         raise BadInput("--resume goes on with what its folder asks for: leave the others out")
     else:
-        folder, begun = resume, resumed(read(resume))
+        folder, begun = resume, resumed(read(resume), number)
         plan = rounds.plan(
             measures=begun.measures,
             peers=begun.peers,
@@ -118,10 +119,14 @@ def pinned(plan: Plan) -> dict[str, dict[str, object]]:
     }
 
 
-def resumed(results: Results) -> Results:
-    """Return ``results`` with a note that they are gone on with."""
+def resumed(results: Results, number: int | None) -> Results:
+    """Return ``results`` with a note that they are gone on with, to ``number`` rounds if given."""
+    if number is not None and number <= results.rounds:
+        raise BadInput(f"--rounds {number}: {results.rounds} are asked for already: give more")
     at = f"{datetime.now(UTC).isoformat(timespec='seconds')}, commit {provenance.commit()}"
-    return replace(results, resumed=(*results.resumed, at))
+    if number is not None:
+        at += f", from {results.rounds} rounds to {number}"
+    return replace(results, rounds=number or results.rounds, resumed=(*results.resumed, at))
 
 
 def taken(plan: Plan, folder: Path, begun: Results, console: Console) -> Results:

@@ -43,6 +43,7 @@ class Aim:
 AIMS = (
     Aim("Daphne alone", "daphne-ipc", "throughput", 0.8),
     Aim("the same over Redis", "daphne-redis", "relay", 5.0),
+    Aim("gunicorn, which has no layer to cross", "gunicorn", "throughput", 0.8),
 )
 
 

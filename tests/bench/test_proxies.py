@@ -108,3 +108,13 @@ def test_show_writes_every_file_below_a_folder(tmp_path):
     names = CliRunner().invoke(main, ("show", "gunicorn-apache-x4", "--into", str(tmp_path))).output
     assert [str(tmp_path / one) for one in ("supervisord.conf", "run/apache.conf")] == names.split()
     assert "BalancerMember http://127.0.0.1:8000" in (tmp_path / "run/apache.conf").read_text()
+
+
+def test_show_replaces_no_file(tmp_path):
+    mine = tmp_path / "run" / "apache.conf"
+    mine.parent.mkdir()
+    mine.write_text("mine")
+    done = CliRunner().invoke(main, ("show", "gunicorn-apache-x4", "--into", str(tmp_path)))
+    assert done.exit_code == 2
+    assert f"{mine} is there already" in done.output
+    assert (mine.read_text(), list(tmp_path.iterdir())) == ("mine", [mine.parent])

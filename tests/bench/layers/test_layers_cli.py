@@ -102,6 +102,25 @@ def test_layers_interrupted_goes_on_where_it_ended(tmp_path: Path, monkeypatch) 
     assert len(read(into).resumed) == 1
 
 
+def test_layers_goes_on_with_more_rounds_where_too_few_count(tmp_path: Path, monkeypatch) -> None:
+    into, asked = tmp_path / "run", []
+
+    def measured(measure, peer, stage, duration_s, number) -> Cell:
+        asked.append(number)
+        return Cell(measure.name, peer.name, number, {"requests_per_s": 1.0})
+
+    monkeypatch.setattr(rounds, "measured", measured)
+    chosen = ["--measure", "outstanding_32", "--layer", "ipc", "--rounds", "2"]
+    CliRunner().invoke(main, ["layers", *chosen, "--into", str(into)])
+    same = CliRunner().invoke(main, ["layers", "--resume", str(into), "--rounds", "2"])
+    assert (same.exit_code, asked) == (2, [1, 2])
+    assert "--rounds 2: 2 are asked for already" in same.output
+    more = CliRunner().invoke(main, ["layers", "--resume", str(into), "--rounds", "3"])
+    assert (more.exit_code, asked) == (0, [1, 2, 3]), more.output
+    assert "from 2 rounds to 3." in (into / "README.md").read_text()
+    assert read(into).rounds == 3
+
+
 def test_layers_measures_again_what_was_disturbed(tmp_path: Path, monkeypatch) -> None:
     attempts = []
 

@@ -8,7 +8,7 @@ import pytest
 
 from bench.layers.relayed import AIMS, judged
 
-ALONE, REDIS = AIMS
+ALONE, REDIS, WSGI = AIMS
 
 
 def rates(samples, arm, test):
@@ -43,6 +43,7 @@ def test_verdict_follows_from_every_figure(full):
     summary = full.summary
     assert ALONE.reached(summary) is True
     assert REDIS.reached(summary) is False
+    assert WSGI.reached(summary) is False
     lines = list(judged(summary))
     assert lines[0].endswith("The aim was at least 0.8 times: reached.")
     assert lines[1].endswith("The aim was at least 5 times: **not reached**.")
@@ -53,5 +54,5 @@ def test_verdict_follows_from_every_figure(full):
 def test_campaign_without_the_relay_judges_nothing(full, make):
     samples = tuple(one for one in full.samples if one.test != "relay")
     summary = make.canned(full.campaign, samples).summary
-    assert [aim.reached(summary) for aim in AIMS] == [None, None]
-    assert all(line.endswith("not measured.") for line in list(judged(summary))[:2])
+    assert [aim.reached(summary) for aim in AIMS] == [None, None, None]
+    assert all(line.endswith("not measured.") for line in list(judged(summary))[:3])
