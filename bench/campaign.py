@@ -129,7 +129,7 @@ class Pace:
 
 @dataclass
 class Run:
-    """One campaign under way. ``name`` goes into each sample."""
+    """One campaign under way, from round ``first`` on. ``name`` goes into each sample."""
 
     name: str
     plan: Plan
@@ -138,6 +138,7 @@ class Run:
     watcher: Watcher
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
+    first: int = 1
     rounds_done: int = 0
     _refused: dict[Variant, str] = field(default_factory=dict)  # why it is not started again
     _failed_starts: dict[Variant, int] = field(default_factory=dict)
@@ -145,9 +146,10 @@ class Run:
 
     def go(self) -> None:
         """Run every round, as many of them as the budget has room for."""
-        self.pace = Pace(self.plan.total_s(), self.clock)
-        for round_ in range(1, self.plan.rounds + 1):
-            if round_ > 1 and not self._affords(self.plan.round_s(round_)):
+        self.pace = Pace(self.plan.total_s(self.first), self.clock)
+        self.rounds_done = self.first - 1
+        for round_ in range(self.first, self.plan.rounds + 1):
+            if round_ > self.first and not self._affords(self.plan.round_s(round_)):
                 left = self.plan.rounds - self.rounds_done
                 self.watcher.skipped(f"{left} of {self.plan.rounds} rounds", "time is up")
                 return

@@ -1,6 +1,6 @@
 """Writes a campaign down as it goes, so that whatever ends it, what was measured is there."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -37,6 +37,7 @@ def opened(plan: Plan, folder: Path, started: datetime, provenance: dict[str, ob
         finished=None,
         rounds=plan.rounds,
         fewer_rounds=dict(plan.fewer_rounds),
+        seconds=dict(plan.seconds),
         control=plan.control.name,
         twin=plan.twin.name,
         arms={arm.name: arm.variant.factors() for arm in plan.arms},
@@ -53,10 +54,10 @@ def opened(plan: Plan, folder: Path, started: datetime, provenance: dict[str, ob
 class Ledger:
     """The folder of one campaign, as far as it has come."""
 
-    def __init__(self, folder: Path, campaign: Campaign) -> None:
+    def __init__(self, folder: Path, campaign: Campaign, samples: Sequence[Sample] = ()) -> None:
         self.folder = folder
         self.campaign = campaign
-        self.samples: list[Sample] = []
+        self.samples = list(samples)
         self._write_campaign()
 
     def keep(self, sample: Sample) -> None:

@@ -88,8 +88,9 @@ class Plan:
         starts_s = START_AND_STOP_S * len({arm.name for arm, _ in cells})
         return starts_s + sum(self.cell_s(test) for _, test in cells)
 
-    def total_s(self) -> float:
-        return sum(map(self.round_s, range(1, self.rounds + 1)))
+    def total_s(self, first: int = 1) -> float:
+        """Estimate how long the rounds take, from ``first`` on."""
+        return sum(map(self.round_s, range(first, self.rounds + 1)))
 
 
 def plan(

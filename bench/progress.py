@@ -51,10 +51,10 @@ class Report:
 class Bar(Report):
     """The same below a bar that shows how far it is and what it still takes."""
 
-    def __init__(self, plan: Plan, console: Console, progress: Progress) -> None:
+    def __init__(self, plan: Plan, console: Console, progress: Progress, left_s: float) -> None:
         super().__init__(plan, console)
         self._progress = progress
-        self._task = progress.add_task("", total=1.0, left=duration(plan.total_s()))
+        self._task = progress.add_task("", total=1.0, left=duration(left_s))
 
     def progressed(self, share: float, left_s: float) -> None:
         self._progress.update(self._task, completed=share, left=duration(left_s))
@@ -64,8 +64,8 @@ class Bar(Report):
 
 
 @contextmanager
-def watching(plan: Plan, console: Console) -> Iterator[Report]:
-    """Yield what tells ``console`` how the campaign goes, in the way it can show it."""
+def watching(plan: Plan, console: Console, first: int = 1) -> Iterator[Report]:
+    """Yield what tells ``console`` how the campaign goes from round ``first`` on, as it can."""
     if not console.is_terminal:
         yield Report(plan, console)
         return
@@ -78,7 +78,7 @@ def watching(plan: Plan, console: Console) -> Iterator[Report]:
     )
     # Drawing takes a millisecond on the generator's side: once a second is enough.
     with Progress(*columns, console=console, transient=True, refresh_per_second=1) as progress:
-        yield Bar(plan, console, progress)
+        yield Bar(plan, console, progress, plan.total_s(first))
 
 
 def line(sample: Sample) -> str:

@@ -166,8 +166,11 @@ def commit() -> str | None:
 
 
 def uncommitted_changes() -> bool | None:
-    """Return whether files differ from the commit, None outside of a git work tree."""
-    stated = _git("status", "--porcelain")
+    """Return whether files differ from the commit, None outside of a git work tree.
+
+    Campaigns under ``results/`` are left out: what was measured changes nothing that measures.
+    """
+    stated = _git("status", "--porcelain", "--", ".", ":(exclude)results/[0-9]*")
     return bool(stated.strip()) if stated is not None else None
 
 

@@ -193,6 +193,8 @@ class Campaign:
     configurations: dict[str, dict[str, str]]  # variant -> file name -> its text, values filled in
     provenance: dict[str, Any]  # versions, commit, CPU, kernel, sysctls, limits, pinning, command
     fewer_rounds: dict[str, int] = field(default_factory=dict)  # test -> its rounds, where fewer
+    seconds: dict[str, float] = field(default_factory=dict)  # test -> how long it is measured
+    resumed: tuple[str, ...] = ()  # when, and from which round on, it was gone on with
     schema: int = SCHEMA
 
     def rounds_of(self, test: str) -> int:
@@ -258,4 +260,5 @@ def read_campaign(folder: Path) -> Campaign:
     if not path.is_file():
         raise BadInput(f"{folder} is not a results folder: it has no campaign.json")
     data = json.loads(path.read_text())
-    return Campaign(**{**data, "tests": tuple(data["tests"])})
+    tuples = {"tests": tuple(data["tests"]), "resumed": tuple(data.get("resumed", ()))}
+    return Campaign(**{**data, **tuples})

@@ -75,16 +75,17 @@ def _heading(results: Results) -> Iterator[str]:
     if len(results.seconds) > 1:
         means += f" (the figures are those of {results.generator} unless they say otherwise)"
     yield (
-        "Every round starts every deployment once, in shuffled order, checks that it answers with "
-        f"the right status, headers and body, warms it up, and measures it: by {means}. Every "
-        "server is one process. CPU is that of everything that serves, nginx included, in "
-        "microseconds for each reply. A measurement that fails a gate (failed, hung or wrong replies, dropped "
-        "connections, a busy generator, foreign processes, steal) is repeated up to three times, "
-        "and counts only if it passes. A ratio is taken within each round. A share of nginx alone "
-        "is one of replies for each CPU second: as everything that serves has one processor, that "
-        "is the share of what it can answer, also where no generator keeps nginx alone busy. What "
-        f"“{STUDY}” published stands beside: one small virtual machine a side, fourteen years ago; "
-        "compare the ratios, not the rates.\n"
+        "Every round starts every deployment once, in shuffled order, checks that it answers "
+        f"with the right status, headers and body, warms it up, and measures it: by {means}. "
+        "Every server is one process. CPU is that of everything that serves, nginx included, "
+        "in microseconds for each reply. A measurement that fails a gate (failed, hung or "
+        "wrong replies, dropped connections, a busy generator, foreign processes, steal) is "
+        "repeated up to three times, and counts only if it passes. A ratio is taken within "
+        "each round. A share of nginx alone is one of replies for each CPU second: as "
+        "everything that serves has one processor, that is the share of what it can answer, "
+        f"also where no generator keeps nginx alone busy. What “{STUDY}” published stands "
+        "beside: one small virtual machine a side, fourteen years ago; compare the ratios, not "
+        "the rates.\n"
     )
 
 

@@ -15,11 +15,13 @@ from rich.console import Console
 from bench import provenance, supervise
 from bench.apparatus import Servers
 from bench.campaign import Run
+from bench.errors import BadInput
 from bench.ledger import Ledger, new_folder, opened, writing
 from bench.plan import Plan, plan
 from bench.progress import duration, watching
 from bench.provenance import PROJECT, Pinning
 from bench.report import publish
+from bench.resume import resumed
 from bench.summary import Summary, summarize
 from bench.tables import verdict_table
 from bench.variants import HEADLINE, SWARM_VARIANTS, VARIANTS, Variant
@@ -59,6 +61,12 @@ def _names(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str
     help="A new folder. Without it: results/local/<date>-<time>.",
 )
 @click.option("--seed", type=int, help="Of the order of the variants. Without it: a random one.")
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path),
+    help="The folder of a campaign to go on with: one that was interrupted, or, with --rounds, one "
+    "that shall have more.",
+)
 def run(
     full: bool,
     variants: tuple[str, ...],
@@ -67,6 +75,7 @@ def run(
     seconds: int | None,
     into: Path | None,
     seed: int | None,
+    resume: Path | None,
 ) -> None:
     """Measure deployments side by side, and write a report.
 
@@ -74,6 +83,10 @@ def run(
     was measured is reported all the same.
     """
     console = Console()
+    if resume is not None:
+        if full or variants or tests or seconds or into or seed is not None:
+            raise BadInput("--resume goes on with what its folder asks for: give --rounds at most")
+        raise SystemExit(_resume(resume, rounds, console))
     planned = plan(
         "full" if full else "quick",
         variants=[resolve_variant(name) for name in variants] or _startable(HEADLINE, console),
@@ -106,10 +119,24 @@ def _run(planned: Plan, into: Path | None, console: Console) -> int:
         started,
         provenance.provenance(pinned=pinned, seed=planned.seed, command=provenance.command_line()),
     )
-    _announce(planned, console)
+    return _measured(planned, 1, ledger, pinned, console)
+
+
+def _resume(folder: Path, rounds: int | None, console: Console) -> int:
+    pinned = provenance.pinning(os.sched_getaffinity(0), provenance.siblings())
+    now = provenance.provenance(pinned=pinned, seed=0, command=())
+    found = resumed(folder, rounds, now)
+    supervise.require(found.plan.control.variant, os.environ)
+    return _measured(found.plan, found.first, found.ledger, pinned, console)
+
+
+def _measured(planned: Plan, first: int, ledger: Ledger, pinned: Pinning, console: Console) -> int:
+    """Measure from round ``first`` on, show what came of it, and return the exit code."""
+    _announce(planned, first, console)
     try:
-        with interruptible(), kept_to(pinned), watching(planned, console) as watcher:
-            campaign = Run(ledger.campaign.name, planned, Servers(pinned), ledger.keep, watcher)
+        with interruptible(), kept_to(pinned), watching(planned, console, first) as watcher:
+            name, servers = ledger.campaign.name, Servers(pinned)
+            campaign = Run(name, planned, servers, ledger.keep, watcher, first=first)
             campaign.go()
             ledger.close(campaign.rounds_done)
     except Interrupted:
@@ -117,12 +144,16 @@ def _run(planned: Plan, into: Path | None, console: Console) -> int:
     return _finished(ledger, console)
 
 
-def _announce(planned: Plan, console: Console) -> None:
+def _announce(planned: Plan, first: int, console: Console) -> None:
     arms = ", ".join(arm.name for arm in planned.arms)
     tests = ", ".join(test.test for test in planned.tests)
     rounds = f"{planned.rounds} round{'s' * (planned.rounds > 1)}"
+    if first > 1:
+        rounds += f", from round {first} on"
     console.print(f"{arms}: {tests}", soft_wrap=True, highlight=False)
-    console.print(f"{rounds}, about {duration(planned.total_s())}; Ctrl-C keeps what is measured")
+    console.print(
+        f"{rounds}, about {duration(planned.total_s(first))}; Ctrl-C keeps what is measured"
+    )
 
 
 def _stopped(ledger: Ledger, console: Console) -> int:

@@ -162,6 +162,78 @@ def test_run_that_is_interrupted_reports_what_it_measured_and_exits_130(
     assert signal.getsignal(one) is before
 
 
+@pytest.fixture
+def cut_short(made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A campaign of three rounds that was interrupted in the second."""
+
+    def interrupt(count: int) -> None:
+        if count == 6:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(command.provenance, "uncommitted_changes", lambda: False)
+    made.on_measure = interrupt
+    asked = ("--variants", "gunicorn,daphne-ipc", "--tests", "latency", "--seconds", "9")
+    into = tmp_path / "one"
+    assert bench("--full", "--rounds", "3", "--into", str(into), *asked).exit_code == 130
+    assert len(records.read(into / "raw")) == 5
+    made.on_measure = lambda _: None
+    return into
+
+
+def order(folder: Path) -> list[tuple[int, str]]:
+    started = sorted(records.read(folder / "raw"), key=lambda one: one.round)
+    return [(one.round, one.arm) for one in started]
+
+
+def test_run_goes_on_with_the_round_that_was_interrupted(cut_short: Path) -> None:
+    whole_before = [one for one in records.read(cut_short / "raw") if one.round == 1]
+    result = bench("--resume", str(cut_short))
+    assert result.exit_code == 0, result.output
+    assert "3 rounds, from round 2 on" in result.output
+    campaign = records.read_campaign(cut_short)
+    assert (campaign.rounds, campaign.seconds) == (3, {"latency": 9})
+    assert campaign.finished
+    assert order(cut_short) == [
+        (number, arm)
+        for number in (1, 2, 3)
+        for arm in ("daphne-ipc", "gunicorn", "gunicorn (again)")
+    ]
+    assert [one for one in records.read(cut_short / "raw") if one.round == 1] == whole_before
+    # What the interrupted round had is kept, and counts nowhere.
+    assert [one.round for one in records.read(cut_short / "raw" / "interrupted-1")] == [2, 2]
+    assert "from round 2 on |" in (cut_short / "README.md").read_text()
+
+
+def test_run_goes_on_with_a_whole_campaign_only_to_more_rounds(cut_short: Path) -> None:
+    assert bench("--resume", str(cut_short)).exit_code == 0
+    refused = bench("--resume", str(cut_short))
+    assert refused.exit_code == 2
+    assert "3 rounds are measured, and 3 wanted: give --rounds 4 or more" in refused.output
+    assert bench("--resume", str(cut_short), "--rounds", "4").exit_code == 0
+    assert {one.round for one in records.read(cut_short / "raw")} == {1, 2, 3, 4}
+    assert len(records.read_campaign(cut_short).resumed) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "now", "said"),
+    [
+        ("commit", lambda: "0123abc", "and is 0123abc"),
+        ("versions", lambda: {"python": "2.7.18"}, "versions, python was 3"),
+        ("uncommitted_changes", lambda: True, "uncommitted_changes was False and is True"),
+    ],
+)
+def test_run_goes_on_only_with_what_is_still_the_same(
+    cut_short: Path, monkeypatch: pytest.MonkeyPatch, name: str, now: object, said: str
+) -> None:
+    before = records.read(cut_short / "raw")
+    monkeypatch.setattr(command.provenance, name, now)
+    refused = bench("--resume", str(cut_short))
+    assert refused.exit_code == 2
+    assert said in refused.output
+    assert len(refused.output.splitlines()) == 1
+    assert records.read(cut_short / "raw") == before
+
+
 def test_run_interrupted_at_once_has_nothing_to_report(made: Made, tmp_path: Path) -> None:
     made.on_measure = lambda _: os.kill(os.getpid(), signal.SIGINT)
     result = short(tmp_path / "one")
