@@ -48,7 +48,7 @@ class Outcome:
     requests: int
     results: dict[str, int]  # "ok" and every kind of failure, how often
     repeated: int
-    slowest_ms: float
+    slowest_ms: float  # of requests and handshakes
     median_failure_ms: float | None
     slowest_failure_ms: float | None  # None: no request failed
     failing_s: float | None  # from the fault to the last request that failed; None: none did
@@ -123,7 +123,7 @@ def summed(variant: str, fault: str, seen: Seen, began_s: float, ended: set[int]
         requests=len(seen.requests),
         results=results(seen.requests),
         repeated=sum(request.repeated for request in seen.requests),
-        slowest_ms=_ms(max(request.took_s for request in seen.requests)),
+        slowest_ms=_ms(max(one.took_s for one in (*seen.requests, *seen.handshakes))),
         median_failure_ms=_ms(median(one.took_s for one in lost)) if lost else None,
         slowest_failure_ms=_ms(max(one.took_s for one in lost)) if lost else None,
         failing_s=(

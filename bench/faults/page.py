@@ -65,8 +65,8 @@ def page(results: Results) -> Iterator[str]:
         "process that was killed or stopped is lost with it, whatever stands in front: those are "
         "counted apart, the others are the front's losses. So with a handshake that had succeeded "
         '("open, then"), and with a message that was under way. A process is killed '
-        f"{STALLED_S:g} s after it was made to stop, so that requests wait in it. All rounds are "
-        "added up, and of durations the worst is shown.\n"
+        f"{STALLED_S:g} s after it was made to stop, so that requests or handshakes wait in it; "
+        "the slowest is one of either. All rounds are added up, and of durations the worst is shown.\n"
     )
     for fault in FAULTS.values():
         rows = [one for one in results.outcomes if one.fault == fault.name]

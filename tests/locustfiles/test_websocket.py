@@ -56,7 +56,7 @@ def test_replies_in_the_wrong_order_are_told_from_corrupt_ones(serve_echo, drive
     ended = drive("websocket.py", "Echo", *on(serve_echo("swap", 10), *arguments))
     load = ended.load
     assert load.error_kinds.keys() == {"out of order"}
-    assert load.counters["out_of_order"] >= 5
+    assert load.counters["out_of_order"] >= 1
     assert load.counters["out_of_order"] + load.counters["incomplete"] == 10
     assert load.concurrency == 40
 

@@ -51,6 +51,8 @@ def test_outcome_counts_what_was_lost_and_how_long_it_went_on():
     assert found.results == {"ok": 2, "status 502": 1}
     assert found.repeated == 1
     assert (found.slowest_ms, found.slowest_failure_ms) == (300.0, 300.0)
+    waited = seen(handshakes=[Request(10.0, 0.4, "ok")])
+    assert summed(NAME, "kill", waited, began_s=10.4, ended={7}).slowest_ms == 400.0
     assert found.failing_s == pytest.approx(0.4)
     assert (found.messages_sent, found.messages, found.messages_lost) == (32, 31, 1)
     assert found.messages_wrong == 1

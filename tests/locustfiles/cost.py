@@ -1,0 +1,114 @@
+"""Shows what a request costs this driver and Locust's own FastHttpUser in processor time.
+
+    python tests/locustfiles/cost.py --rounds 5
+
+Ten clients in a closed loop ask a bare server that answers at once; both generators check the body
+and keep Locust's statistics. Each is run for a short and for a longer time, and the cost of a
+request is the difference in processor time over the difference in requests: starting Locust, which
+takes seconds, is in neither. Generator and server have a processor each, where there are two.
+"""
+
+import argparse
+import csv
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+CLIENTS = 10
+SHORT_S, LONG_S = 2, 8
+CPUS = sorted(os.sched_getaffinity(0))
+OURS, THEIRS = "this driver", "FastHttpUser"
+
+
+@contextmanager
+def bare_server() -> Iterator[str]:
+    """Yield the address of a server that answers ``OK`` at once."""
+    server = subprocess.Popen(
+        ["taskset", "-c", str(CPUS[-1]), sys.executable, str(HERE / "server.py"), "{}"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert server.stdout is not None
+        yield f"http://127.0.0.1:{int(server.stdout.readline())}"
+    finally:
+        server.kill()
+        server.wait()
+
+
+def used_s(arguments: list[str], environment: dict[str, str]) -> float:
+    """Run Locust, and return the processor time that it took."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(
+        ["taskset", "-c", str(CPUS[0]), sys.executable, "-P", "-m", "locust", *arguments],
+        capture_output=True,
+        check=True,
+        env={**os.environ, **environment},
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def run(generator: str, host: str, connection: str, seconds: int) -> tuple[int, float]:
+    """Return how many requests were answered, and the processor time that they and Locust took."""
+    always = ["--headless", "--only-summary", "--host", host, "-t", f"{seconds}s"]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if generator == OURS:
+            result = folder / "load.json"
+            file = str(HERE.parent.parent / "locustfiles" / "http.py")
+            told = ["--connection", connection, "--clients", str(CLIENTS)]
+            cpu_s = used_s(
+                ["-f", file, "Throughput", *always, *told, "--result-json", str(result)], {}
+            )
+            return json.loads(result.read_text())["ok"], cpu_s
+        told = ["--users", str(CLIENTS), "--spawn-rate", "100", "--csv", str(folder / "out")]
+        cpu_s = used_s(
+            ["-f", str(HERE / "fast_http_user.py"), *always, *told], {"CONNECTION": connection}
+        )
+        with (folder / "out_stats.csv").open() as lines:
+            (row,) = [row for row in csv.DictReader(lines) if row["Name"] == "/"]
+        if int(row["Failure Count"]):
+            raise SystemExit(f"{row['Failure Count']} requests of {generator} failed")
+        return int(row["Request Count"]), cpu_s
+
+
+def cost_us(generator: str, host: str, connection: str) -> float:
+    """Return the processor time of one request, in microseconds."""
+    few, short_s = run(generator, host, connection, SHORT_S)
+    many, long_s = run(generator, host, connection, LONG_S)
+    return 1e6 * (long_s - short_s) / (many - few)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=1)
+    rounds = parser.parse_args().rounds
+    write = sys.stdout.write
+    write(f"microseconds of processor time for a request\nround  connection  {OURS}  {THEIRS}\n")
+    ratios: dict[str, list[float]] = {"close": [], "keepalive": []}
+    with bare_server() as host:
+        for number in range(1, rounds + 1):
+            for connection, found in ratios.items():
+                ours, theirs = (cost_us(one, host, connection) for one in (OURS, THEIRS))
+                found.append(theirs / ours)
+                write(f"{number:5}  {connection:10}  {ours:11.1f}  {theirs:12.1f}\n")
+                sys.stdout.flush()
+    for connection, found in ratios.items():
+        write(
+            f"{connection}: {THEIRS} takes {statistics.median(found):.2f} times as much "
+            f"({min(found):.2f} to {max(found):.2f})\n"
+        )
+
+
+if __name__ == "__main__":
+    main()
