@@ -160,6 +160,8 @@ def twin(summary: Summary) -> str | None:
 def standing(summary: Summary) -> str:
     """Return what kind of evidence this campaign is."""
     rounds = f"{summary.campaign.rounds} round{'s' * (summary.campaign.rounds != 1)}"
+    if summary.campaign.provenance.get("uncommitted_changes"):
+        rounds += ", of files that differ from the commit it names"
     if summary.quick:
         return (
             f"A quick campaign of {rounds}: medians and ranges, from which nothing is "

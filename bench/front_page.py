@@ -12,6 +12,7 @@ from bench import findings, summary
 from bench.conclusions import caution, standing
 from bench.layers.aims import verdicts
 from bench.layers.relayed import judged
+from bench.layers.results import ratio as layers_ratio
 from bench.layers.results import read as read_layers
 from bench.records import read, read_campaign
 from bench.report import inline
@@ -86,10 +87,12 @@ def _alone(root: Path) -> Iterator[str]:
         f"rounds, reached {len(found) - len(missed)} of the {len(found)} aims that were set. Those "
         "not reached, with the median of the rounds' ratios, its range and its 95 % interval:\n"
     )
-    yield from (
-        f"- {one.aim.title}: {times(one.ratio) or 'not measured'}; wanted was {one.aim.text}."
-        for one in missed
-    )
+    for one in missed:
+        line = f"- {one.aim.title}: {times(one.ratio) or 'not measured'}; wanted was {one.aim.text}"
+        pipe = layers_ratio(results, one.aim.measure, (one.aim.peer, "raw"))
+        if one.aim.against == "ipc" and pipe is not None:
+            line += f". To a bare pipe, without any layer, it is {times(pipe)}"
+        yield f"{line}."
 
 
 def newest(results: Path) -> Path | None:

@@ -66,7 +66,7 @@ def page(results: Results) -> Iterator[str]:
         "counted apart, the others are the front's losses. So with a handshake that had succeeded "
         '("open, then"), and with a message that was under way. A process is killed '
         f"{STALLED_S:g} s after it was made to stop, so that requests or handshakes wait in it; "
-        "the slowest is one of either. All rounds are added up, and of durations the worst is shown.\n"
+        "the slowest is one of either. All rounds are added up; of durations stands the worst.\n"
     )
     for fault in FAULTS.values():
         rows = [one for one in results.outcomes if one.fault == fault.name]

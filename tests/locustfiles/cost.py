@@ -9,14 +9,12 @@ takes seconds, is in neither. Generator and server have a processor each, where 
 """
 
 import argparse
-import csv
 import json
 import os
 import resource
 import statistics
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,41 +43,35 @@ def bare_server() -> Iterator[str]:
         server.wait()
 
 
-def used_s(arguments: list[str], environment: dict[str, str]) -> float:
-    """Run Locust, and return the processor time that it took."""
+def locust(arguments: list[str], environment: dict[str, str]) -> tuple[str, float]:
+    """Run Locust, and return what it printed and the processor time that it took."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(
+    ended = subprocess.run(
         ["taskset", "-c", str(CPUS[0]), sys.executable, "-P", "-m", "locust", *arguments],
         capture_output=True,
+        text=True,
         check=True,
         env={**os.environ, **environment},
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    used_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return ended.stdout, used_s
 
 
 def run(generator: str, host: str, connection: str, seconds: int) -> tuple[int, float]:
     """Return how many requests were answered, and the processor time that they and Locust took."""
-    always = ["--headless", "--only-summary", "--host", host, "-t", f"{seconds}s"]
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        if generator == OURS:
-            result = folder / "load.json"
-            file = str(HERE.parent.parent / "locustfiles" / "http.py")
-            told = ["--connection", connection, "--clients", str(CLIENTS)]
-            cpu_s = used_s(
-                ["-f", file, "Throughput", *always, *told, "--result-json", str(result)], {}
-            )
-            return json.loads(result.read_text())["ok"], cpu_s
-        told = ["--users", str(CLIENTS), "--spawn-rate", "100", "--csv", str(folder / "out")]
-        cpu_s = used_s(
-            ["-f", str(HERE / "fast_http_user.py"), *always, *told], {"CONNECTION": connection}
-        )
-        with (folder / "out_stats.csv").open() as lines:
-            (row,) = [row for row in csv.DictReader(lines) if row["Name"] == "/"]
-        if int(row["Failure Count"]):
-            raise SystemExit(f"{row['Failure Count']} requests of {generator} failed")
-        return int(row["Request Count"]), cpu_s
+    if generator == OURS:
+        file, clients = HERE.parent.parent / "locustfiles" / "http.py", ["--clients", str(CLIENTS)]
+        told = ["Throughput", "--connection", connection, *clients]
+    else:
+        file = HERE / "fast_http_user.py"
+        told = ["--users", str(CLIENTS), "--spawn-rate", "100"]
+    always = ["--headless", "--json", "--host", host, "-t", f"{seconds}s"]
+    printed, cpu_s = locust(["-f", str(file), *told, *always], {"CONNECTION": connection})
+    (row,) = json.loads(printed)
+    if row["num_failures"]:
+        raise SystemExit(f"{row['num_failures']} requests of {generator} failed")
+    return row["num_requests"], cpu_s
 
 
 def cost_us(generator: str, host: str, connection: str) -> float:
