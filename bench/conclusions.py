@@ -13,6 +13,7 @@ from bench.summary import Ratio, Summary
 from bench.verdict import faults
 
 LAG_AIM_MS = 0.2  # of the 99th percentile at 300 requests/s
+INVALID = "This campaign is invalid"
 
 
 def conclusions(summary: Summary) -> dict[str, list[str]]:
@@ -124,7 +125,7 @@ def caution(summary: Summary) -> str | None:
             "difference: nothing is called one here that is not further from 1."
         )
     if wrong := faults(summary):
-        warnings.append(f"This campaign is invalid: {'; '.join(wrong)}.")
+        warnings.append(f"{INVALID}: {'; '.join(wrong)}.")
     return " ".join(warnings) or None
 
 

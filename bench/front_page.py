@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bench import findings, summary
-from bench.conclusions import caution, standing
+from bench.conclusions import INVALID, caution, standing
 from bench.layers.aims import verdicts
 from bench.layers.relayed import judged
 from bench.layers.results import ratio as layers_ratio
@@ -22,6 +22,8 @@ from bench.variants import SERVERS, VARIANTS, Variant
 from bench.workloads import WORKLOADS
 
 ROOT = Path(__file__).resolve().parent.parent
+# The headline is named by its date alone; other campaigns say behind it what they are about.
+HEADLINE, LAYERS = "????-??-??/campaign.json", "????-??-??-layers/layers.json"
 CHARTS = ("latency-2016", "throughput-2016")
 TOLD = ("throughput", "relay")
 GLOSSARY = (
@@ -75,7 +77,7 @@ def _relayed(folder: Path) -> Iterator[str]:
 
 def _alone(root: Path) -> Iterator[str]:
     """Yield which aims the newest run of the layers by themselves has reached, and which not."""
-    folder = max((path.parent for path in root.glob("results/*-layers/layers.json")), default=None)
+    folder = newest(root / "results", LAYERS)
     if folder is None:
         yield "Not published yet."
         return
@@ -95,13 +97,9 @@ def _alone(root: Path) -> Iterator[str]:
         yield f"{line}."
 
 
-def newest(results: Path) -> Path | None:
-    """Return the folder of the newest published headline campaign, if there is one.
-
-    It is named by its date alone; other campaigns say behind the date what they are about.
-    """
-    folders = [path.parent for path in results.glob("????-??-??/campaign.json")]
-    return max(folders, default=None)
+def newest(results: Path, data: str = HEADLINE) -> Path | None:
+    """Return the folder of the newest published campaign whose data file fits, if there is one."""
+    return max((path.parent for path in results.glob(data)), default=None)
 
 
 def _others(root: Path) -> Iterator[str]:
@@ -109,7 +107,7 @@ def _others(root: Path) -> Iterator[str]:
     for page in sorted(root.glob("results/????-??-??-*/README.md"), reverse=True):
         text = page.read_text()
         title = text.partition("\n")[0].removeprefix("# ")
-        warning = " (invalid: it says why)" if "**This campaign is invalid" in text else ""
+        warning = " (invalid: it says why)" if INVALID in text else ""
         yield ""
         yield f"[{title}]({page.relative_to(root)}), {page.parent.name[:10]}{warning}"
 

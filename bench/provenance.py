@@ -103,9 +103,12 @@ def _cpu_list(text: str) -> set[int]:
 
 def provenance(*, pinned: Pinning, seed: int, command: Sequence[str]) -> dict[str, Any]:
     """Return what a reader needs to judge the figures and to take them again."""
+    return {"command": list(anonymous(tuple(command))), "seed": seed} | circumstances(pinned)
+
+
+def circumstances(pinned: Pinning) -> dict[str, Any]:
+    """Return what is measured, with what and on what: the same for figures that belong together."""
     return {
-        "command": list(anonymous(tuple(command))),
-        "seed": seed,
         "commit": commit(),
         "uncommitted_changes": uncommitted_changes(),
         "versions": versions(),

@@ -17,24 +17,36 @@ from bench.plan import Plan, plan
 from bench.records import Campaign, Sample
 from bench.variants import resolve
 
-# What must be the same for rounds to belong together.
-_SAME = ("commit", "uncommitted_changes", "versions", "machine", "sysctls", "limits", "pinning")
-
 
 @dataclass(frozen=True)
 class Resumed:
-    """A campaign to go on with, from round ``first`` on."""
+    """A campaign to go on with, from round ``first`` on; ``samples`` are all that it has."""
 
+    folder: Path
+    campaign: Campaign
     plan: Plan
     first: int
-    ledger: Ledger
+    samples: Sequence[Sample]
+
+    def ledger(self) -> Ledger:
+        """Open it again. What it has of an unfinished round is kept, where it does not count."""
+        aside = self.folder / "raw" / f"interrupted-{len(self.campaign.resumed)}"
+        kept = []
+        with writing(self.folder):
+            for sample in self.samples:
+                if sample.round < self.first:
+                    kept.append(sample)
+                    continue
+                aside.mkdir(exist_ok=True)
+                (self.folder / "raw" / sample.file_name).rename(aside / sample.file_name)
+        return Ledger(self.folder, self.campaign, kept)
 
 
-def resumed(folder: Path, rounds: int | None, provenance: Mapping[str, Any]) -> Resumed:
-    """Return the campaign in ``folder``, opened again; ``rounds`` is how many it shall have in all.
+def resumed(folder: Path, rounds: int | None, circumstances: Mapping[str, Any]) -> Resumed:
+    """Return the campaign in ``folder``, untouched; ``rounds`` is how many it shall have in all.
 
-    Raises ``BadInput`` where nothing is left to measure, and where ``provenance``, which is that of
-    now, is not that of the campaign.
+    Raises ``BadInput`` where nothing is left to measure, and where ``circumstances``, which are
+    those of now, are not those of the campaign.
     """
     campaign = records.read_campaign(folder)
     samples = records.read(folder / "raw")
@@ -45,7 +57,7 @@ def resumed(folder: Path, rounds: int | None, provenance: Mapping[str, Any]) -> 
             f"--resume {folder}: {first - 1} rounds are measured, and {wanted} wanted: give "
             f"--rounds {first} or more"
         )
-    _refuse_another(folder, campaign, provenance)
+    _refuse_another(folder, campaign, circumstances)
     when = datetime.now(UTC).isoformat(timespec="seconds")
     going_on = replace(
         campaign,
@@ -53,9 +65,7 @@ def resumed(folder: Path, rounds: int | None, provenance: Mapping[str, Any]) -> 
         rounds=wanted,
         resumed=(*campaign.resumed, f"{when}, from round {first} on"),
     )
-    _set_aside(folder, campaign, [one for one in samples if one.round >= first])
-    kept = [one for one in samples if one.round < first]
-    return Resumed(planned(going_on), first, Ledger(folder, going_on, kept))
+    return Resumed(folder, going_on, planned(going_on), first, samples)
 
 
 def planned(campaign: Campaign) -> Plan:
@@ -83,10 +93,10 @@ def _first(campaign: Campaign, samples: Sequence[Sample]) -> int:
 
 def _refuse_another(folder: Path, campaign: Campaign, now: Mapping[str, Any]) -> None:
     then = campaign.provenance
-    for name in _SAME:
-        if then[name] != now[name]:
+    for name, is_now in now.items():
+        if then[name] != is_now:
             raise BadInput(
-                f"--resume {folder}: {_difference(name, then[name], now[name])}. Its rounds would "
+                f"--resume {folder}: {_difference(name, then[name], is_now)}. Its rounds would "
                 "not belong together: restore that, or begin another campaign"
             )
     if now["uncommitted_changes"]:
@@ -101,12 +111,3 @@ def _difference(name: str, then: Any, now: Any) -> str:
         key = next(one for one in {**then, **now} if then.get(one) != now.get(one))
         return _difference(f"{name}, {key}", then.get(key), now.get(key))
     return f"{name} was {then} and is {now}"
-
-
-def _set_aside(folder: Path, campaign: Campaign, samples: Sequence[Sample]) -> None:
-    """Move what there is of an unfinished round to where it is kept and does not count."""
-    aside = folder / "raw" / f"interrupted-{len(campaign.resumed) + 1}"
-    with writing(folder):
-        for sample in samples:
-            aside.mkdir(exist_ok=True)
-            (folder / "raw" / sample.file_name).rename(aside / sample.file_name)

@@ -20,10 +20,10 @@ def charts(results: Results) -> tuple[Drawing, ...]:
     return tuple(one for one in drawn if one is not None)
 
 
-def _measured(results: Results, *tables: str) -> Iterator[tuple[Row, float]]:
-    """Yield each row of ``tables`` that has a valid round, with its rate."""
+def _measured(results: Results, name: str, *tables: str) -> Iterator[tuple[Row, float]]:
+    """Yield each row of ``tables`` that has a valid round, with the median of its ``name``."""
     for row in rows():
-        found = figure(results, row.name, "rps")
+        found = figure(results, row.name, name)
         if row.table in tables and found is not None:
             yield row, found.median
 
@@ -31,7 +31,7 @@ def _measured(results: Results, *tables: str) -> Iterator[tuple[Row, float]]:
 def ladder(results: Results) -> Drawing | None:
     """CPU for each request on every rung, user and system stacked."""
     bars: Rows = []
-    for row, _ in _measured(results, "ladder"):
+    for row, _ in _measured(results, "rps", "ladder"):
         user, system = (figure(results, row.name, one) for one in ("user_us", "system_us"))
         if user is None or system is None:
             continue
@@ -67,13 +67,12 @@ def then_and_now(results: Results) -> Drawing | None:
         return None
     then_alone = next(one.requests_rps for one in framework_baseline() if one.row == "nginx only")
     bars: Rows = []
-    for row, _ in _measured(results, "sockets", "frameworks", "work"):
-        answers = figure(results, row.name, "rps_per_cpu_s")
-        if row.then_rps is not None and answers is not None:
+    for row, answers in _measured(results, "rps_per_cpu_s", "sockets", "frameworks", "work"):
+        if row.then_rps is not None:
             title = row.title.strip("`") if row.table != "work" else f"Django {row.title[1:-1]}"
             bars += [
                 _bar(title, "2012", row.then_rps / then_alone, THEN),
-                _bar(title, "now", answers.median / alone.median, _NOW),
+                _bar(title, "now", answers / alone.median, _NOW),
             ]
     if not bars:
         return None
@@ -102,7 +101,7 @@ def _bar(row: str, when: str, share: float, colour: str) -> dict[str, object]:
 
 def concurrency(results: Results) -> Drawing | None:
     """nginx alone by clients, each as a share of its highest rate."""
-    found = list(_measured(results, "concurrency"))
+    found = list(_measured(results, "rps", "concurrency"))
     if not found:
         return None
     now_highest = max(rate for _, rate in found)

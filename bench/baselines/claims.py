@@ -208,18 +208,12 @@ def conclusions(results: Results) -> dict[str, list[str]]:
     }
     lacking = {row for row, generator in short(results) if generator == results.generator}
     idle = {row for row in results.rows if row != ONE_CLIENT and underused(results, row)}
+
+    def stands(claim: Claim) -> bool:
+        return not claim.is_about(lacking | idle if claim.figure == "rps" else lacking)
+
     found = {
-        head: list(
-            _sentences(
-                results,
-                [
-                    one
-                    for one in claims
-                    if not one.is_about(lacking | idle if one.figure == "rps" else lacking)
-                ],
-            )
-        )
-        for head, claims in groups.items()
+        head: list(_sentences(results, filter(stands, claims))) for head, claims in groups.items()
     }
     return {head: sentences for head, sentences in found.items() if sentences}
 

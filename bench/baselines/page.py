@@ -131,7 +131,7 @@ def _idle(results: Results, shown: Sequence[Row]) -> Iterator[str]:
 def _table(results: Results, shown: Sequence[Row]) -> Iterator[str]:
     # By clients, what they get is the question; elsewhere, what the server can do.
     compared, share = "rps_per_cpu_s", "share of nginx alone"
-    if any(row.table == "concurrency" for row in shown):
+    if shown[0].table == "concurrency":
         compared, share = "rps", "requests/s, to 64 clients"
     then_alone = next(one.requests_rps for one in framework_baseline() if one.row == "nginx only")
     others = [name for name in results.seconds if name != results.generator]

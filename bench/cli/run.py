@@ -124,10 +124,9 @@ def _run(planned: Plan, into: Path | None, console: Console) -> int:
 
 def _resume(folder: Path, rounds: int | None, console: Console) -> int:
     pinned = provenance.pinning(os.sched_getaffinity(0), provenance.siblings())
-    now = provenance.provenance(pinned=pinned, seed=0, command=())
-    found = resumed(folder, rounds, now)
+    found = resumed(folder, rounds, provenance.circumstances(pinned))
     supervise.require(found.plan.control.variant, os.environ)
-    return _measured(found.plan, found.first, found.ledger, pinned, console)
+    return _measured(found.plan, found.first, found.ledger(), pinned, console)
 
 
 def _measured(planned: Plan, first: int, ledger: Ledger, pinned: Pinning, console: Console) -> int:

@@ -11,51 +11,18 @@ takes seconds, is in neither. Generator and server have a processor each, where 
 import argparse
 import json
 import os
-import resource
 import statistics
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+
+from cross_check import output
+from omission import serving
 
 HERE = Path(__file__).resolve().parent
 CLIENTS = 10
 SHORT_S, LONG_S = 2, 8
 CPUS = sorted(os.sched_getaffinity(0))
 OURS, THEIRS = "this driver", "FastHttpUser"
-
-
-@contextmanager
-def bare_server() -> Iterator[str]:
-    """Yield the address of a server that answers ``OK`` at once."""
-    server = subprocess.Popen(
-        ["taskset", "-c", str(CPUS[-1]), sys.executable, str(HERE / "server.py"), "{}"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert server.stdout is not None
-        yield f"http://127.0.0.1:{int(server.stdout.readline())}"
-    finally:
-        server.kill()
-        server.wait()
-
-
-def locust(arguments: list[str], environment: dict[str, str]) -> tuple[str, float]:
-    """Run Locust, and return what it printed and the processor time that it took."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    ended = subprocess.run(
-        ["taskset", "-c", str(CPUS[0]), sys.executable, "-P", "-m", "locust", *arguments],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, **environment},
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    used_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return ended.stdout, used_s
 
 
 def run(generator: str, host: str, connection: str, seconds: int) -> tuple[int, float]:
@@ -67,7 +34,8 @@ def run(generator: str, host: str, connection: str, seconds: int) -> tuple[int, 
         file = HERE / "fast_http_user.py"
         told = ["--users", str(CLIENTS), "--spawn-rate", "100"]
     always = ["--headless", "--json", "--host", host, "-t", f"{seconds}s"]
-    printed, cpu_s = locust(["-f", str(file), *told, *always], {"CONNECTION": connection})
+    locust = [sys.executable, "-P", "-m", "locust", "-f", str(file)]
+    printed, cpu_s = output(["env", f"CONNECTION={connection}", *locust, *told, *always], CPUS[0])
     (row,) = json.loads(printed)
     if row["num_failures"]:
         raise SystemExit(f"{row['num_failures']} requests of {generator} failed")
@@ -88,7 +56,7 @@ def main() -> None:
     write = sys.stdout.write
     write(f"microseconds of processor time for a request\nround  connection  {OURS}  {THEIRS}\n")
     ratios: dict[str, list[float]] = {"close": [], "keepalive": []}
-    with bare_server() as host:
+    with serving({}, CPUS[-1]) as host:
         for number in range(1, rounds + 1):
             for connection, found in ratios.items():
                 ours, theirs = (cost_us(one, host, connection) for one in (OURS, THEIRS))

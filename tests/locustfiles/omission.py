@@ -12,6 +12,8 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -73,6 +75,24 @@ DRIVERS = {
 }
 
 
+@contextmanager
+def serving(behaviour: Mapping[str, object], cpu: int | None = None) -> Iterator[str]:
+    """Yield the address of a ``server.py`` that behaves so, on processor ``cpu`` where given."""
+    pinned = [] if cpu is None else ["taskset", "--cpu-list", str(cpu)]
+    server = subprocess.Popen(
+        [*pinned, sys.executable, str(HERE / "server.py"), json.dumps(behaviour)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert server.stdout is not None
+        yield f"http://127.0.0.1:{int(server.stdout.readline())}"
+    finally:
+        server.kill()
+        server.wait()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=1)
@@ -82,20 +102,8 @@ def main() -> None:
     write("round  driver                          requests  p50 ms  p99 ms\n")
     for number in range(1, rounds + 1):
         for name, measure in DRIVERS.items():
-            server = subprocess.Popen(
-                [sys.executable, str(HERE / "server.py"), json.dumps(STALL)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            try:
-                assert server.stdout is not None
-                host = f"http://127.0.0.1:{int(server.stdout.readline())}"
-                with tempfile.TemporaryDirectory() as folder:
-                    requests, p50_ms, p99_ms = measure(host, Path(folder))
-            finally:
-                server.kill()
-                server.wait()
+            with serving(STALL) as host, tempfile.TemporaryDirectory() as folder:
+                requests, p50_ms, p99_ms = measure(host, Path(folder))
             write(f"{number:5}  {name:30}  {requests:8}  {p50_ms:6.1f}  {p99_ms:6.1f}\n")
             sys.stdout.flush()
 

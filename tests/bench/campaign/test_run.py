@@ -234,6 +234,18 @@ def test_run_goes_on_only_with_what_is_still_the_same(
     assert records.read(cut_short / "raw") == before
 
 
+def test_run_that_cannot_start_changes_nothing_of_what_it_would_go_on_with(
+    cut_short: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*_: object) -> None:
+        raise BadInput("port 8000 is held by nginx (pid 12): stop it")
+
+    monkeypatch.setattr(command.supervise, "require", busy)
+    before = records.read_campaign(cut_short), records.read(cut_short / "raw")
+    assert bench("--resume", str(cut_short)).exit_code == 2
+    assert (records.read_campaign(cut_short), records.read(cut_short / "raw")) == before
+
+
 def test_run_interrupted_at_once_has_nothing_to_report(made: Made, tmp_path: Path) -> None:
     made.on_measure = lambda _: os.kill(os.getpid(), signal.SIGINT)
     result = short(tmp_path / "one")
