@@ -15,7 +15,7 @@ from typing import Literal
 
 import psutil
 
-from bench import ports
+from bench import awake, ports
 from bench.environment import BACKLOG, ROOT, check_root, executables
 from bench.errors import BadInput
 from bench.supervise import BIN, remedy
@@ -60,6 +60,7 @@ class Facts:
     steal: float | None  # share of all cores' time, now
     cores: int
     governor: str | None
+    kept_awake: bool  # idle processors, while something is measured
     busy: tuple[Process, ...]
     ports_held: dict[int, str]
     missing: dict[str, str]  # program -> how to get it
@@ -195,6 +196,13 @@ def _cpu_rows(facts: Facts) -> tuple[Row, ...]:
             "cpupower frequency-set --governor performance",
         ),
         _row(
+            "idle processors, measuring",
+            "kept awake" if facts.kept_awake else "go to sleep",
+            "kept awake",
+            facts.kept_awake,
+            "measure as root, who alone may write to /dev/cpu_dma_latency",
+        ),
+        _row(
             "other processes, cores",
             f"{foreign:.2f}" + (f": {busiest}" if busiest else ""),
             f"< {FOREIGN_CORES_MAX}",
@@ -242,11 +250,17 @@ def read() -> Facts:
         steal=steal,
         cores=len(os.sched_getaffinity(0)),
         governor=_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        kept_awake=_kept_awake(),
         busy=busy,
         ports_held=_held({ports.front(variant) for variant in HEADLINE}),
         missing=_missing(),
         socket_root=_too_long(),
     )
+
+
+def _kept_awake() -> bool:
+    with awake.processors():
+        return awake.kept()
 
 
 def _text(path: str) -> str | None:

@@ -21,6 +21,8 @@ from typing import Any, TypeVar
 
 import psutil
 
+from bench import awake
+
 PROJECT = Path(__file__).resolve().parent.parent
 
 # Programs that are not Python packages: how each tells its version.
@@ -198,6 +200,7 @@ def machine() -> dict[str, Any]:
         "cores": psutil.cpu_count(logical=False),
         "processors": psutil.cpu_count(),
         "usable_processors": len(os.sched_getaffinity(0)),
+        "idle_processors": "awake" if awake.kept() else "asleep",
         "governor": _CPU_FREQUENCY.read_text().strip() if _CPU_FREQUENCY.exists() else None,
         "virtual": "hypervisor" in _cpuinfo().get("flags", "").split(),
         "memory_bytes": psutil.virtual_memory().total,
@@ -205,6 +208,13 @@ def machine() -> dict[str, Any]:
         "system": _os_release().get("PRETTY_NAME"),
         "architecture": platform.machine(),
     }
+
+
+def described(machine: dict[str, Any]) -> str:
+    """Return what a report says of the machine before its figures."""
+    # The first campaigns do not say it.
+    kept = ", kept awake" if machine.get("idle_processors") == "awake" else ""
+    return f"{machine['cpu']}, {machine['usable_processors']} processors{kept}, {machine['kernel']}"
 
 
 def _cpu_model() -> str | None:

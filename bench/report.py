@@ -170,7 +170,10 @@ def _facts(summary: Summary) -> Iterator[tuple[str, str]]:
     machine, versions = known.get("machine") or {}, known.get("versions") or {}
     changed = " with uncommitted changes" if known.get("uncommitted_changes") else ""
     yield "commit", f"{known.get('commit') or 'not known'}{changed}"
-    yield "machine", ", ".join(str(machine[name]) for name in _MACHINE if machine.get(name))
+    named = [str(machine[name]) for name in _MACHINE if machine.get(name)]
+    if machine.get("idle_processors") == "awake":
+        named.append("idle processors kept awake")
+    yield "machine", ", ".join(named)
     yield (
         "versions",
         ", ".join(f"{name} {versions[name]}" for name in _VERSIONS if name in versions),

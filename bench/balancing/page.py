@@ -12,6 +12,7 @@ from bench.balancing.remarks import ranged, remarks, rounding
 from bench.cells import Spread
 from bench.figures import number
 from bench.pictures import shown
+from bench.provenance import described
 from bench.records import missed
 from bench.spreads import INTERVAL_ROUNDS
 from bench.theme import Drawing
@@ -74,7 +75,7 @@ def _heading(study: Study) -> Iterator[str]:
     yield f"# {study.title}\n"
     yield (
         f"{study.started}, commit {study.provenance['commit']}, rounds: {study.rounds} ({kind}), "
-        f"columns in an order shuffled for each round. {machine['cpu']}, {machine['kernel']}; "
+        f"columns in an order shuffled for each round. {described(machine)}; "
         f"{', '.join(f'{name} {versions[name]}' for name in named if name in versions)}.\n"
     )
     yield (

@@ -13,6 +13,7 @@ from bench.figures import number
 from bench.findings import MISSING, times
 from bench.gates import CAPACITY_SHARE
 from bench.pictures import shown, write_page
+from bench.provenance import described
 from bench.reference import framework_baseline
 from bench.spreads import Spread
 from bench.theme import Drawing
@@ -55,7 +56,7 @@ def _heading(results: Results) -> Iterator[str]:
     kind = "quick, medians and ranges only" if results.quick else "intervals at 95 %"
     yield (
         f"{results.started}, commit {found['commit']}, {results.rounds} rounds ({kind}). "
-        f"{machine['cpu']}, {machine['usable_processors']} processors, {machine['kernel']}; "
+        f"{described(machine)}; "
         f"server on processor {pinning['server'] or 'any'}, generator on "
         f"{pinning['generator'] or 'any'}. "
         + ", ".join(f"{name} {versions[name]}" for name in _VERSIONS if name in versions)

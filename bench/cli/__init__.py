@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from bench import awake
 from bench.errors import BadInput
 
 # command -> (module, attribute)
@@ -29,6 +30,7 @@ COMMANDS = {
     "echo": ("bench.cli.echo", "echo"),
     "baselines": ("bench.cli.baselines", "baselines"),
 }
+MEASURING = {"run", "faults", "layers", "fanout", "http", "echo", "baselines"}
 
 
 class LazyGroup(click.Group):
@@ -59,5 +61,8 @@ class OneLine(click.ClickException):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-def main() -> None:
+@click.pass_context
+def main(ctx: click.Context) -> None:
     """Deploy Django Channels in many ways, and measure what each of them costs."""
+    if ctx.invoked_subcommand in MEASURING:
+        ctx.with_resource(awake.processors())

@@ -24,6 +24,7 @@ from bench.fanout.stages import stages
 from bench.fanout.words import interval, number, ranged
 from bench.findings import MISSING
 from bench.pictures import shown, write_page
+from bench.provenance import described
 from bench.reference import websocket_fanout
 from bench.spreads import times
 from bench.theme import Drawing
@@ -64,8 +65,7 @@ def heading(results: Results) -> Iterator[str]:
     yield "# Fan-out: topics over WebSocket and long polling\n"
     yield (
         f"{results.started}, commit {results.provenance['commit']}, rounds: {results.rounds} "
-        f"({kind}), order shuffled in each round. {machine['cpu']}, "
-        f"{machine['usable_processors']} processors, {machine['kernel']}; "
+        f"({kind}), order shuffled in each round. {described(machine)}; "
         f"{', '.join(f'{name} {versions[name]}' for name in named if name in versions)}.\n"
     )
     if results.finished is None:

@@ -10,6 +10,7 @@ from typing import Any
 from bench.faults import traffic
 from bench.faults.cases import FAULTS, STALLED_S, Outcome
 from bench.faults.connection import OK
+from bench.provenance import described
 
 SCHEMA = 2
 
@@ -48,7 +49,7 @@ def page(results: Results) -> Iterator[str]:
     yield "# What each front loses when something breaks\n"
     yield (
         f"{results.started}, commit {results.provenance['commit']}, rounds: {results.rounds}. "
-        f"{machine['cpu']}, {machine['usable_processors']} processors, {machine['kernel']}; "
+        f"{described(machine)}; "
         f"{', '.join(f'{name} {versions[name]}' for name in named if versions.get(name))}.\n"
     )
     if results.finished is None:

@@ -20,6 +20,7 @@ from bench.layers.peers import AGAIN, PEERS
 from bench.layers.results import CPU, Results, losses, ratio, values, write
 from bench.layers.ticks import SPIN_S
 from bench.pictures import shown, write_page
+from bench.provenance import described
 from bench.spreads import INTERVAL_ROUNDS, Spread, spread, times
 from bench.theme import Drawing
 
@@ -56,8 +57,7 @@ def heading(results: Results) -> Iterator[str]:
     thrown = sum(bool(cell.discarded) for cell in results.cells)
     yield "# Channel layers, measured by themselves\n"
     yield (
-        f"{results.started}, commit {results.provenance['commit']}. {machine['cpu']}, "
-        f"{machine['usable_processors']} processors, {machine['kernel']}; "
+        f"{results.started}, commit {results.provenance['commit']}. {described(machine)}; "
         f"{', '.join(f'{name} {versions[name]}' for name in named if name in versions)}.\n"
     )
     if results.finished is None:
