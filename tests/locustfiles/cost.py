@@ -15,7 +15,7 @@ import statistics
 import sys
 from pathlib import Path
 
-from cross_check import output
+from cross_check import awake, output
 from omission import serving
 
 HERE = Path(__file__).resolve().parent
@@ -56,7 +56,7 @@ def main() -> None:
     write = sys.stdout.write
     write(f"microseconds of processor time for a request\nround  connection  {OURS}  {THEIRS}\n")
     ratios: dict[str, list[float]] = {"close": [], "keepalive": []}
-    with serving({}, CPUS[-1]) as host:
+    with awake.processors(), serving({}, CPUS[-1]) as host:
         for number in range(1, rounds + 1):
             for connection, found in ratios.items():
                 ours, theirs = (cost_us(one, host, connection) for one in (OURS, THEIRS))

@@ -26,7 +26,7 @@ from hdrh.histogram import HdrHistogram
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT))
 
-from bench import provenance, spreads  # noqa: E402 - the project is not installed
+from bench import awake, provenance, spreads  # noqa: E402 - the project is not installed
 
 # hey and h2load spread the rate over so many clients, who all tick at once: with ten of them
 # requests come in bursts of ten. One sends evenly, as long as replies come within 1 / rate.
@@ -114,8 +114,8 @@ def page(runs: Runs, asked: argparse.Namespace, found: Mapping[str, object]) -> 
     assert isinstance(machine, dict)
     yield "# The load driver beside others, on the same server in the same minutes\n"
     yield (
-        f"{datetime.now(UTC):%Y-%m-%d}, commit {found['commit']}. {machine['cpu']}, "
-        f"{machine['usable_processors']} processors, {machine['kernel']}. {asked.rate:g} "
+        f"{datetime.now(UTC):%Y-%m-%d}, commit {found['commit']}. "
+        f"{provenance.described(machine)}. {asked.rate:g} "
         f"requests/s to {asked.server}, connection: {asked.connection}, {asked.seconds} s a run, "
         f"{asked.rounds} rounds in shuffled order. Median (least to greatest).\n"
     )
@@ -169,7 +169,11 @@ def main() -> None:
     parser.add_argument("--cpu", type=int, help="the processor of the generators")
     parser.add_argument("--server", default="a server", help="what is at the URL, for the page")
     parser.add_argument("--into", type=Path, help="a new folder for a page and the data")
-    asked = parser.parse_args()
+    with awake.processors():
+        compare(parser.parse_args())
+
+
+def compare(asked: argparse.Namespace) -> None:
     chance, write = random.Random(asked.seed), sys.stdout.write
     runs: dict[str, list[Seen]] = {name: [] for name in GENERATORS[asked.connection]}
     write("round  generator    requests  p50 ms  p99 ms  lag p50  lag p99  cpu s\n")
