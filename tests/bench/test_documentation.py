@@ -12,7 +12,7 @@ from bench.results import read_results
 
 PROOF = ROOT / "results" / "2026-11-22-ipc-collapse"
 THEN_AND_NOW = ROOT / "results" / "2026-11-21-then-and-now"
-HEADLINE = ROOT / "results" / "2026-11-21"
+HEADLINE = ROOT / "results" / "2026-11-22"
 BASELINES = ROOT / "results" / "2026-11-22-baselines"
 BASELINES_BY_AB = ROOT / "results" / "2026-11-22-baselines-ab"
 A_RATIO = re.compile(r"([\d.]+)\s+times[^().]*\(([\d.]+)\s+to\s+([\d.]+)\)")
