@@ -53,7 +53,7 @@ def study() -> Study:
         generator_cores=1,
         configurations={},
         provenance={
-            "machine": {"cpu": "a processor", "kernel": "Linux"},
+            "machine": {"cpu": "a processor", "usable_processors": 2, "kernel": "Linux"},
             "versions": {"python": "3.11"},
             "commit": "abc",
         },
