@@ -57,6 +57,7 @@ def _round_trips_per_s() -> float:
     here, there = socket.socketpair()
     with here, there:
         if (child := os.fork()) == 0:
+            here.close()  # or it would not see this process end
             os.sched_setaffinity(0, {last})
             while there.recv(1) == b"?":
                 there.send(b"!")

@@ -200,7 +200,7 @@ def _cpu_rows(facts: Facts) -> tuple[Row, ...]:
             "kept awake" if facts.kept_awake else "go to sleep",
             "kept awake",
             facts.kept_awake,
-            "measure as root, who alone may write to /dev/cpu_dma_latency",
+            f"measure as root, who alone may write to {awake.DEVICE}",
         ),
         _row(
             "other processes, cores",

@@ -1,7 +1,10 @@
 import os
 import struct
+import sys
+import time
 
 import click
+import psutil
 import pytest
 from click.testing import CliRunner
 
@@ -63,6 +66,14 @@ def test_command_that_measures_keeps_them_awake_and_says_so(name, expected, devi
 
 def test_every_command_that_measures_is_one():
     assert set(cli.COMMANDS) >= cli.MEASURING
+
+
+def test_round_trips_that_are_killed_leave_no_process_behind(start):
+    program = psutil.Process(start(sys.executable, "-m", "bench.awake", cwd=provenance.PROJECT).pid)
+    while not (others := program.children()):
+        time.sleep(0.02)
+    program.kill()
+    others[0].wait(timeout=10)
 
 
 def test_report_says_it_of_a_campaign_that_says_it():
