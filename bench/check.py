@@ -15,7 +15,7 @@ from typing import Literal
 
 import psutil
 
-from bench import awake, ports
+from bench import awake, interpreter, ports
 from bench.environment import BACKLOG, ROOT, check_root, executables
 from bench.errors import BadInput
 from bench.supervise import BIN, remedy
@@ -30,6 +30,7 @@ DATAGRAMS_WISHED = 10  # Linux's own default; the inter-process layer uses no da
 PORTS_WISHED = 28000  # a connection per request at 300/s for 90 s, each a minute in TIME_WAIT
 STEAL_MAX = 0.01
 FOREIGN_CORES_MAX = 0.03
+SLOWNESS_MAX = 1.1  # of this Python to the system's
 CORES_WISHED = 2
 _LOOK_S = 1.0
 
@@ -61,6 +62,7 @@ class Facts:
     cores: int
     governor: str | None
     kept_awake: bool  # idle processors, while something is measured
+    slowness: float | None  # this Python's time to that of the system's
     busy: tuple[Process, ...]
     ports_held: dict[int, str]
     missing: dict[str, str]  # program -> how to get it
@@ -203,6 +205,14 @@ def _cpu_rows(facts: Facts) -> tuple[Row, ...]:
             f"measure as root, who alone may write to {awake.DEVICE}",
         ),
         _row(
+            "Python",
+            _python(facts.slowness),
+            f"no slower than {interpreter.SYSTEM}",
+            facts.slowness is None or facts.slowness < SLOWNESS_MAX,
+            f"make clean && make env PYTHON={interpreter.SYSTEM}, or one configured with "
+            "--enable-optimizations",
+        ),
+        _row(
             "other processes, cores",
             f"{foreign:.2f}" + (f": {busiest}" if busiest else ""),
             f"< {FOREIGN_CORES_MAX}",
@@ -210,6 +220,13 @@ def _cpu_rows(facts: Facts) -> tuple[Row, ...]:
             f"end them, or wait for them: ps -fp {pids}",
         ),
     )
+
+
+def _python(slowness: float | None) -> str:
+    told = interpreter.description()
+    if slowness is None:
+        return told
+    return f"{told}: {slowness:.2f} times the time of {interpreter.SYSTEM} for the same work"
 
 
 def _start_rows(facts: Facts) -> tuple[Row, ...]:
@@ -251,6 +268,7 @@ def read() -> Facts:
         cores=len(os.sched_getaffinity(0)),
         governor=_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         kept_awake=_kept_awake(),
+        slowness=interpreter.slowness(),
         busy=busy,
         ports_held=_held({ports.front(variant) for variant in HEADLINE}),
         missing=_missing(),

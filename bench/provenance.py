@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 import psutil
 
-from bench import awake
+from bench import awake, interpreter
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -130,7 +130,7 @@ def _cpus(cpus: tuple[int, ...] | None) -> str | None:
 
 def versions() -> dict[str, str]:
     """Return the version of every requirement and of every program a variant may start."""
-    found = {"python": platform.python_version()}
+    found = {"python": anonymous(interpreter.description())}
     for name in (*requirements(), *_UNDERNEATH):
         try:
             found[name] = version(name)

@@ -32,6 +32,7 @@ class Machine:
         self.folder = folder
         self.policy = folder / "policy-rc.d"
         self.log = folder / "log"
+        self.environ = {}
         for tool in TOOLS:
             (folder / tool).symlink_to(shutil.which(tool))
         for program in PROGRAMS:
@@ -46,7 +47,7 @@ class Machine:
         (self.folder / name).unlink()
 
     def install(self):
-        environ = {"PATH": str(self.folder), "POLICY_RC_D": str(self.policy)}
+        environ = {"PATH": str(self.folder), "POLICY_RC_D": str(self.policy)} | self.environ
         return subprocess.run(
             [str(SCRIPT)], env=environ, capture_output=True, text=True, timeout=20
         )
@@ -93,6 +94,18 @@ def test_missing_part_of_python_is_a_package_too(machine):
 def test_headers_of_python_are_looked_for_by_themselves(machine):
     machine.add("python3", 'case "$*" in *Python.h*) exit 1 ;; esac')
     assert machine.install().stderr.endswith("apt-get install python3-dev\n")
+
+
+def test_python_that_make_chose_is_the_one_that_is_looked_at(machine):
+    machine.add("python3", "exit 1")
+    machine.add("chosen")
+    machine.environ = {"PYTHON": "chosen", "PYTHON311": "chosen"}
+    assert machine.install().stderr == ""
+
+
+def test_headers_are_of_no_use_without_the_python_they_belong_to(machine):
+    machine.environ = {"PYTHON311": "python3.11"}
+    assert machine.install().stderr == ""
 
 
 @pytest.mark.parametrize(("program", "package"), [("node", "nodejs"), ("go", "golang-go")])

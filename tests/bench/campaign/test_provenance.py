@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import provenance
+from bench import interpreter, provenance
 from bench.provenance import PROJECT, Pinning, anonymous, pinning
 
 
@@ -58,6 +58,7 @@ def test_versions_are_those_of_the_pins() -> None:
     found = provenance.versions()
     assert {"Django", "channels", "locust"} <= found.keys()
     assert "pytest" not in found
+    assert found["python"] == anonymous(interpreter.description())
     assert all(found[name] == version for name, version in pins.items() if name in found)
 
 
