@@ -13,6 +13,7 @@ from bench.results import read_results
 PROOF = ROOT / "results" / "2026-11-22-ipc-collapse"
 THEN_AND_NOW = ROOT / "results" / "2026-11-21-then-and-now"
 HEADLINE = ROOT / "results" / "2026-11-22"
+RELAY = ROOT / "results" / "2026-11-22-relay"
 BASELINES = ROOT / "results" / "2026-11-22-baselines"
 BASELINES_BY_AB = ROOT / "results" / "2026-11-22-baselines-ab"
 A_RATIO = re.compile(r"([\d.]+)\s+times[^().]*\(([\d.]+)\s+to\s+([\d.]+)\)")
@@ -81,11 +82,27 @@ def test_proof_of_the_collapse_is_quoted_row_by_row():
     assert [row for row in rows if row not in page] == []
 
 
-@pytest.mark.parametrize("arm", ["daphne-redis", "daphne-ipc"])
-def test_relay_is_quoted_from_the_headline_campaign(arm):
-    ratio = read_results(HEADLINE).summary.ratio(arm, "relay", "rps_per_cpu_s")
+@pytest.mark.parametrize(
+    ("campaign", "arm"),
+    [
+        (HEADLINE, "daphne-redis"),
+        (HEADLINE, "daphne-ipc"),
+        (RELAY, "uvicorn-redis"),
+        (RELAY, "uvicorn-ipc"),
+        (RELAY, "granian-ipc"),
+    ],
+    ids=lambda value: getattr(value, "name", value),
+)
+def test_relay_is_quoted_from_the_campaigns(campaign, arm):
+    ratio = read_results(campaign).summary.ratio(arm, "relay", "rps_per_cpu_s")
     page = (ROOT / "docs" / "relay.md").read_text()
     assert f"| `{arm}`, relayed | {times(ratio.estimate)} ({bounds(ratio)}) |" in page
+
+
+def test_server_without_the_relay_is_quoted_from_the_same_campaign():
+    ratio = read_results(RELAY).summary.ratio("uvicorn-ipc", "throughput", "rps_per_cpu_s")
+    page = " ".join((ROOT / "docs" / "relay.md").read_text().split())
+    assert f"it comes to {times(ratio.estimate)} ({bounds(ratio)}) in the second" in page
 
 
 def test_every_ratio_of_the_baselines_stands_in_their_report():
