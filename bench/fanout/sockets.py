@@ -13,7 +13,7 @@ from locustfiles.driver.deliveries import Layout, Subscriber, Tally
 # The server holds back once this is under way; a client that tells it half-way is never waited for.
 TELL_EVERY_BYTES = 512 * 1024
 HANDSHAKE_S = 30.0
-# What was due when a subscription ended has come by then: a hub's round begins within 0.1 s.
+# What was due when a subscription ended has come by then: a hub's round begins within 0.15 s.
 LEAVE_S = 0.3
 
 
