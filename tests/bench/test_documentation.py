@@ -14,6 +14,7 @@ PROOF = ROOT / "results" / "2026-11-22-ipc-collapse"
 THEN_AND_NOW = ROOT / "results" / "2026-11-21-then-and-now"
 HEADLINE = ROOT / "results" / "2026-11-22"
 RELAY = ROOT / "results" / "2026-11-22-relay"
+DRIVER = ROOT / "results" / "2026-11-22-driver"
 BASELINES = ROOT / "results" / "2026-11-22-baselines"
 BASELINES_BY_AB = ROOT / "results" / "2026-11-22-baselines-ab"
 A_RATIO = re.compile(r"([\d.]+)\s+times[^().]*\(([\d.]+)\s+to\s+([\d.]+)\)")
@@ -103,6 +104,19 @@ def test_server_without_the_relay_is_quoted_from_the_same_campaign():
     ratio = read_results(RELAY).summary.ratio("uvicorn-ipc", "throughput", "rps_per_cpu_s")
     page = " ".join((ROOT / "docs" / "relay.md").read_text().split())
     assert f"it comes to {times(ratio.estimate)} ({bounds(ratio)}) in the second" in page
+
+
+def test_other_generators_are_quoted_from_their_run():
+    figures = [
+        line.strip("| ").split(" | ")
+        for line in (DRIVER / "README.md").read_text().splitlines()
+        if re.match(r"\| (this driver|hey) \|", line)
+    ]
+    page = (ROOT / "docs" / "load-driver.md").read_text()
+    assert [row[0] for row in figures] == ["this driver", "hey"]
+    for _, p50, p99, *_ in figures:
+        assert f" | {p50} | {p99} | " in page
+    assert f" | {figures[0][3]} |\n" in page
 
 
 def test_every_ratio_of_the_baselines_stands_in_their_report():
