@@ -14,6 +14,7 @@ PROOF = ROOT / "results" / "2026-11-22-ipc-collapse"
 THEN_AND_NOW = ROOT / "results" / "2026-11-21-then-and-now"
 HEADLINE = ROOT / "results" / "2026-11-22"
 RELAY = ROOT / "results" / "2026-11-22-relay"
+HANDLERS = ROOT / "results" / "2026-11-22-handlers"
 DRIVER = ROOT / "results" / "2026-11-22-driver"
 BASELINES = ROOT / "results" / "2026-11-22-baselines"
 BASELINES_BY_AB = ROOT / "results" / "2026-11-22-baselines-ab"
@@ -98,6 +99,15 @@ def test_relay_is_quoted_from_the_campaigns(campaign, arm):
     ratio = read_results(campaign).summary.ratio(arm, "relay", "rps_per_cpu_s")
     page = (ROOT / "docs" / "relay.md").read_text()
     assert f"| `{arm}`, relayed | {times(ratio.estimate)} ({bounds(ratio)}) |" in page
+
+
+def test_one_hop_is_quoted_from_its_campaign():
+    summary = read_results(HANDLERS).summary
+    page = (ROOT / "docs" / "framework-baselines.md").read_text()
+    for arm in ("daphne-ipc", "daphne-ipc-one_hop", "uvicorn-ipc", "uvicorn-ipc-one_hop"):
+        ratio = summary.ratio(arm, "throughput", "rps_per_cpu_s")
+        assert f"| `{arm}` | {times(ratio.estimate)} ({bounds(ratio)}) |" in page
+        assert (ratio.interval.low < 1 < ratio.interval.high) == (arm == "uvicorn-ipc-one_hop")
 
 
 def test_server_without_the_relay_is_quoted_from_the_same_campaign():
