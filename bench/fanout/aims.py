@@ -14,7 +14,10 @@ SUBSCRIBERS_LEAST = 20  # of a topic
 SOCKET_LEAST = 1.10
 SOCKET_LATENCY_MOST = 0.60
 CHURN_DELIVERIES = 10_000_000
-COMPARED = ("limit", "compare", "subscribers")
+# Where each way of delivery is near what it carries. Under one and the same small load there is
+# little for a hub to put into one frame, and the aim is about what a process can carry.
+CARRIED = ("limit", "subscribers")
+COMPARED = ("limit", "compare")
 WRONG = ("lost", "missing", "duplicated", "reordered")
 
 
@@ -34,10 +37,11 @@ def verdicts(results: Results) -> list[Verdict]:
 
 
 def _hub(results: Results) -> Iterator[Verdict]:
-    aim, wanted = "hub over group_send, deliveries per server CPU-second", f"≥ {HUB_LEAST:g}x"
+    aim = "hub over group_send, each near what it carries, deliveries per server CPU-second"
+    wanted = f"≥ {HUB_LEAST:g}x"
     found = [
         (question, pair)
-        for question in COMPARED
+        for question in CARRIED
         for pair in pairs(results, question)
         if pair.what == HUB_OVER_GROUP
         and pair.first[0].transport == "websocket"

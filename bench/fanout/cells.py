@@ -12,6 +12,7 @@ QUESTIONS = {
     "compare": "The same feed, delivered by group_send and by a hub",
     "limit": "As much as one server process carries",
     "subscribers": "Cost against subscribers of a topic",
+    "load": "Cost against the messages published a second",
     "topics": "Cost against the number of topics",
     "sizes": "Cost against the size of a message",
     "processes": "Cost against the number of server processes",
@@ -21,7 +22,8 @@ QUESTIONS = {
 }
 QUICK_QUESTIONS = ("compare", "limit")
 # What is drawn as a curve, or counted, and compared with nothing.
-FEWER_ROUNDS = dict.fromkeys(("subscribers", "topics", "sizes", "processes", "idle", "churn"), 3)
+_DRAWN = ("subscribers", "load", "topics", "sizes", "processes", "idle", "churn")
+FEWER_ROUNDS = dict.fromkeys(_DRAWN, 3)
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ class Cell:
     def name(self) -> str:
         """A name that no other cell has."""
         load = f"{self.users}u-{self.subscriptions}of{self.topics}-{self.message_bytes}B"
-        return f"{self.question}-{self.variant.name}-{self.transport}-{load}"
+        rate = "full" if self.rate is None else f"{self.rate:g}"
+        return f"{self.question}-{self.variant.name}-{self.transport}-{load}-{rate}"
 
 
 def variant(delivery: str, layer: str = "ipc", processes: int = 1) -> Variant:
@@ -102,16 +105,26 @@ def _limit() -> Iterator[Cell]:
     yield replace(many, rate=4_000.0, seconds=10.0, transport="polling")
 
 
+# Subscribers of a topic -> deliveries/s that a hub carries on one server core, with room to spare.
+_CARRIED = {1: 20_000, 5: 60_000, 20: 160_000, 100: 200_000, 500: 200_000}
+
+
 def _subscribers() -> Iterator[Cell]:
-    for subscribers in (1, 5, 20, 100, 500):
-        # The same deliveries/s, from ever fewer messages.
+    for subscribers, carried in _CARRIED.items():
         yield Cell("subscribers", variant("group"), 500, subscribers, 500, 2_000 / subscribers)
-        yield Cell("subscribers", variant("hub"), 500, subscribers, 500, 20_000 / subscribers)
+        yield Cell("subscribers", variant("hub"), 500, subscribers, 500, carried / subscribers)
+
+
+def _load() -> Iterator[Cell]:
+    for rate in (10.0, 100.0, 300.0):
+        yield Cell("load", variant("group"), rate=rate)
+    for rate in (10.0, 100.0, 300.0, 1_000.0, 3_000.0, 10_000.0):
+        yield Cell("load", variant("hub"), rate=rate)
 
 
 def _topics() -> Iterator[Cell]:
     for topics in (20, 1_000, 50_000):
-        for delivery, rate in (("group", 200.0), ("hub", 4_000.0)):
+        for delivery, rate in (("group", 100.0), ("hub", 4_000.0)):
             # Twenty subscribers a topic, however many topics there are.
             users = 200 if topics < 50_000 else 1_000
             yield Cell("topics", variant(delivery), users, topics * 20 // users, topics, rate)
@@ -150,6 +163,7 @@ _ASKED = {
     "compare": _compare,
     "limit": _limit,
     "subscribers": _subscribers,
+    "load": _load,
     "topics": _topics,
     "sizes": _sizes,
     "processes": _processes,

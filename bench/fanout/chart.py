@@ -13,6 +13,7 @@ from bench.theme import PALETTE, THEN, WIDTH, Drawing, Rows, inline
 # question -> the axis that its cells differ along
 CURVES: dict[str, tuple[str, Callable[[Outcome], float]]] = {
     "subscribers": ("subscribers of a topic", lambda one: one.fan_out),
+    "load": ("messages published a second", lambda one: one.rate or 0),
     "topics": ("topics", lambda one: one.topics),
     "sizes": ("bytes a message", lambda one: one.message_bytes),
     "processes": ("server processes", lambda one: one.processes),

@@ -196,10 +196,11 @@ def section(results: Results, question: str) -> Iterator[str]:
         yield from idle(cells.values())
         return
     yield (
-        "| variant | users x subscriptions of topics | bytes | deliveries/s | per server CPU-s "
+        "| variant | users x subscriptions of topics | bytes | messages/s | deliveries/s "
+        "| per server CPU-s "
         "| MB/s | p50 ms | p95 ms | p99 ms | lost | twice | disordered | rounds | missed gates |"
     )
-    yield "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|"
+    yield "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|"
     for outcomes in cells.values():
         yield row(outcomes)
     yield ""
@@ -217,7 +218,8 @@ def row(outcomes: Sequence[Outcome]) -> str:
         *(number(spread(outcomes, f"p{percent}_ms")) for percent in (50, 95, 99)),
     )
     load = f"{one.users:,} x {one.subscriptions:,} of {one.topics:,}"
-    cells = (one.arm, load, f"{one.message_bytes:,}", *rates)
+    published = "as many as go" if one.rate is None else f"{one.rate:,.6g}"
+    cells = (one.arm, load, f"{one.message_bytes:,}", published, *rates)
     valid = f"{sum(one.valid for one in outcomes)}/{len(outcomes)}"
     lost = (f"{count:,}" for count in losses(outcomes))
     return f"| {' | '.join((*cells, *lost, valid, missed_gates(outcomes)))} |"

@@ -34,6 +34,13 @@ def test_hub_is_to_deliver_twenty_times_what_group_send_does(campaign, outcome, 
     assert reached(results)["hub over group_send"] is verdict
 
 
+def test_hub_is_not_held_to_that_under_a_small_load(campaign, outcome):
+    small = [replace(cell, question="compare") for cell in (HUB, GROUP)]
+    results = campaign(*(outcome(cell=cell, rate=1.0) for cell in small))
+    assert reached(results)["hub over group_send"] is None
+    assert "| hub over group (ipc, 1 process, websocket) | compare | 1x" in readme(results, [])
+
+
 @pytest.mark.parametrize(
     ("rate", "p50_ms", "wanted"),
     [(1.10, 0.60, [True, True]), (1.09, 0.60, [False, True]), (1.10, 0.61, [True, False])],
