@@ -33,8 +33,8 @@ swarm-test: env
 	@$(BIN)/python -m bench.swarm
 	$(BIN)/python -m pytest -m swarm tests/swarm $(PYTEST_ARGS)
 
-# Fills in what README.md and docs/channels-ipc.md take from the code and the newest published
-# campaign.
+# Fills in what README.md and two pages of docs/ take from the code and the newest published
+# campaigns.
 front-page: env
 	$(BIN)/python -m bench.front_page
 
@@ -91,4 +91,4 @@ system:
 	@bin/install-system-packages
 
 clean:
-	rm -rf $(VENV) run build
+	rm -rf $(VENV) .venv-baselines run build
