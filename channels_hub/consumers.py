@@ -24,12 +24,13 @@ import asyncio
 import contextlib
 import json
 import logging
+from collections.abc import Iterator
 from typing import Any
 
 from channels.generic.websocket import AsyncWebsocketConsumer
 
 from channels_hub.hub import Hub
-from channels_hub.outbox import DROP_OLDEST, Ended, Outbox, Overflow
+from channels_hub.outbox import DROP_OLDEST, Ended, Outbox, Overflow, fitting
 from channels_hub.records import TopicError, check_topic
 from channels_hub.threadless import Threadless
 
@@ -48,6 +49,21 @@ FELL_BEHIND = 4013
 
 class RequestError(ValueError):
     """A client's message that cannot be carried out; the text is for the client."""
+
+
+class LayerFailed(Exception):  # noqa: N818 - an outcome to act on
+    """A topic could not be joined, or left."""
+
+
+@contextlib.contextmanager
+def layer_failures() -> Iterator[None]:
+    """Raise ``LayerFailed`` for whatever is not said to the client."""
+    try:
+        yield
+    except (RequestError, TopicError):
+        raise
+    except Exception as error:
+        raise LayerFailed(str(error)) from error
 
 
 def parse(text: str | None) -> dict[str, Any]:
@@ -85,12 +101,16 @@ def parse_topics(topics: object) -> list[str]:
 class TopicsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels publishes no types
     """Subscribes to topics for one client. Delivery is the subclass's: hub, or group."""
 
-    topics: set[str]
     errors = 0  # in a row
 
-    async def connect(self) -> None:
-        self.topics = set()
-        await self.accept()
+    async def __call__(self, *arguments: Any) -> None:
+        self.topics: set[str] = set()
+        try:
+            await super().__call__(*arguments)
+        finally:
+            # Not in disconnect(): Channels does not come to it where a handler fails, as sending
+            # does when the client has gone before its answer.
+            await self.leave()
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         if self.errors == MOST_ERRORS:
@@ -106,19 +126,28 @@ class TopicsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels 
                 await self.close(code=MISUSED)
             else:
                 await self.reply({"error": str(error)}, request)
+        except LayerFailed:
+            logger.exception("a client is closed: the channel layer failed")
+            await self.close(code=LAYER_FAILED)
 
     async def answer(self, request: dict[str, Any]) -> None:
         if "subscribe" in request:
             new = set(parse_topics(request["subscribe"])) - self.topics
             if len(self.topics) + len(new) > MOST_TOPICS:
                 raise RequestError(f"a socket may have {MOST_TOPICS} topics")
-            self.topics |= new
-            await self.subscribe(new)
+            self.topics |= new  # from now on, so that who goes meanwhile leaves them, too
+            try:
+                with layer_failures():
+                    await self.subscribe(new)
+            except (RequestError, TopicError):
+                self.topics -= new
+                raise
             await self.reply({"subscribed": len(new)}, request)
         elif "unsubscribe" in request:
             gone = self.topics.intersection(parse_topics(request["unsubscribe"]))
             self.topics -= gone
-            await self.unsubscribe(gone)
+            with layer_failures():
+                await self.unsubscribe(gone)
             await self.reply({"unsubscribed": len(gone)}, request)
         else:
             self.note_received(request["received"])
@@ -128,10 +157,12 @@ class TopicsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels 
             answer["id"] = request["id"]
         await self.send(text_data=json.dumps(answer))
 
-    async def disconnect(self, code: int) -> None:
+    async def leave(self) -> None:
+        """Give up what this client has: it has gone."""
         await self.unsubscribe(self.topics)
 
     async def subscribe(self, topics: set[str]) -> None:
+        """Make ``topics`` live; raise ``RequestError`` where this client may not have them."""
         raise NotImplementedError
 
     async def unsubscribe(self, topics: set[str]) -> None:
@@ -165,7 +196,7 @@ class HubTopicsConsumer(Threadless, TopicsConsumer):
         self.window = asyncio.Event()
         self.window.set()
         self.outbox.on_end = self.window.set
-        await super().connect()
+        await self.accept()
         self.sender = asyncio.get_running_loop().create_task(self.send_batches())
 
     async def send_batches(self) -> None:
@@ -193,12 +224,7 @@ class HubTopicsConsumer(Threadless, TopicsConsumer):
 
     def shortened(self, batch: list[bytes]) -> bytes:
         """Return the frame of the first few records, and have the others wait for the next."""
-        count = size = 0
-        for record in batch:
-            size += len(record)
-            if count and size > self.MOST_BYTES:
-                break
-            count += 1
+        count = fitting(batch, self.MOST_BYTES)
         self.outbox.pending[:0] = batch[count:]
         return b"".join(batch[:count])
 
@@ -232,13 +258,14 @@ class HubTopicsConsumer(Threadless, TopicsConsumer):
             self.sender.cancel()
         await super().close(code, reason)
 
-    async def disconnect(self, code: int) -> None:
+    async def leave(self) -> None:
+        if self.sender is None:
+            return  # it never was connected
         try:
-            if self.sender is not None:
-                self.sender.cancel()
-                # With an OSError a server says that the client has gone: what is here to be told.
-                with contextlib.suppress(asyncio.CancelledError, OSError):
-                    await self.sender
+            self.sender.cancel()
+            # With an OSError a server says that the client has gone: what is known by now.
+            with contextlib.suppress(asyncio.CancelledError, OSError):
+                await self.sender
         finally:
             # Whatever the sender died of: a client that has left must leave the hub.
             await self.hub.part(self.outbox, self.topics)

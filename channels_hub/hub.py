@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -80,6 +80,23 @@ def counters() -> dict[str, int | None] | None:
     return counted | {"layer_dropped": sum(dropped) if dropped else None}
 
 
+def portions(topics: list[str]) -> Iterator[list[str]]:
+    """Yield as many topics at a time as are joined or left side by side.
+
+    Side by side, because a layer on a network answers one round trip later; in portions, because
+    the loop has sockets to serve, and another client's few topics should not wait for many.
+    """
+    for start in range(0, len(topics), JOINED_AT_ONCE):
+        yield topics[start : start + JOINED_AT_ONCE]
+
+
+async def all_of(calls: Iterable[Awaitable[None]]) -> None:
+    """Wait for all, then raise what the first to fail raised: none may overtake what comes next."""
+    for ended in await asyncio.gather(*calls, return_exceptions=True):
+        if isinstance(ended, BaseException):
+            raise ended
+
+
 def keep_freed_memory() -> None:
     """Have the C library keep the memory of a freed frame for the next one.
 
@@ -154,8 +171,8 @@ class Hub:
         self._stop("the hub was closed")
         await asyncio.gather(*self._tasks, return_exceptions=True)
         async with self._joining:
-            for topic in list(self._joined):
-                await self._leave(topic)
+            for portion in portions(list(self._joined)):
+                await self._leave(portion)
             await self.layer.group_discard(HUBS, self.channel)
 
     def _stop(self, reason: str) -> None:
@@ -196,9 +213,9 @@ class Hub:
             self._clients.setdefault(topic, {})[outbox] = outbox.pending
         # Joined means that the layer has said so: a topic that is being joined is still missing.
         missing = [topic for topic in topics if topic not in self._joined]
-        if missing:
+        for portion in portions(missing):
             async with self._joining:
-                await self._join([topic for topic in missing if topic not in self._joined])
+                await self._join([topic for topic in portion if topic not in self._joined])
 
     async def unsubscribe(self, outbox: Outbox, topics: Iterable[str]) -> None:
         """Stop putting messages of ``topics`` into ``outbox``; leave those that nobody wants."""
@@ -211,30 +228,29 @@ class Hub:
             if not clients:
                 del self._clients[topic]
                 idle.append(topic)
-        if idle:
+        for portion in portions(idle):
             async with self._joining:
-                for topic in idle:
-                    # Somebody may have come while this waited for its turn.
-                    if topic not in self._clients and topic in self._joined:
-                        await self._leave(topic)
+                # Somebody may have come while this waited for its turn.
+                left = [
+                    topic
+                    for topic in portion
+                    if topic not in self._clients and topic in self._joined
+                ]
+                await self._leave(left)
 
     async def _join(self, topics: list[str]) -> None:
-        # Side by side, because a layer on a network answers one round trip later; in portions,
-        # because the loop has sockets to serve.
-        for start in range(0, len(topics), JOINED_AT_ONCE):
-            portion = topics[start : start + JOINED_AT_ONCE]
-            await asyncio.gather(
-                *(self.layer.group_add(GROUP + topic, self.channel) for topic in portion)
-            )
-            self._joined.update(portion)
-            now_ns = time.time_ns()
-            for topic in portion:
-                self.history.start(topic, now_ns)
+        await all_of(self.layer.group_add(GROUP + topic, self.channel) for topic in topics)
+        self._joined.update(topics)
+        now_ns = time.time_ns()
+        for topic in topics:
+            self.history.start(topic, now_ns)
 
-    async def _leave(self, topic: str) -> None:
-        self._joined.discard(topic)
-        self.history.stop(topic)
-        await self.layer.group_discard(GROUP + topic, self.channel)
+    async def _leave(self, topics: list[str]) -> None:
+        # Before anything waits: whoever subscribes from now on finds them missing.
+        self._joined.difference_update(topics)
+        for topic in topics:
+            self.history.stop(topic)
+        await all_of(self.layer.group_discard(GROUP + topic, self.channel) for topic in topics)
 
     async def _renew(self) -> None:
         """Join again before the layer forgets: memberships end after ``group_expiry`` seconds."""

@@ -5,10 +5,20 @@ outbox of the process, so a waiting record costs a client eight bytes.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 DROP_OLDEST = "drop oldest"
 CLOSE = "close"
+
+
+def fitting(records: Sequence[bytes], most_bytes: int) -> int:
+    """Return how many of ``records``, from the first on, ``most_bytes`` hold; one at least."""
+    size_bytes = 0
+    for count, record in enumerate(records):
+        size_bytes += len(record)
+        if count and size_bytes > most_bytes:
+            return count
+    return len(records)
 
 
 class Ended(Exception):  # noqa: N818 - an outcome to act on, not a fault

@@ -18,14 +18,17 @@ from weakref import WeakKeyDictionary
 from channels_hub.cursor import Cursor
 from channels_hub.history import Remembered, is_newer, newest
 from channels_hub.hub import Hub
-from channels_hub.outbox import CLOSE, Ended, Outbox
+from channels_hub.outbox import CLOSE, Ended, Outbox, fitting
 from channels_hub.records import HEADER, LENGTH
 
 LEASE_S = 60.0
-MOST_RECORDS = 1_000
+MOST_RECORDS = 1_000  # an answer
+MOST_BYTES = 1_000_000  # the same; a record that is larger by itself is given all the same
 OUTBOX_LIMIT = 10_000
 MOST_SESSIONS = 10_000
 TOPIC_AT = LENGTH.size + HEADER.size
+# What was published so long before a topic was live here has come by then, to whoever listened.
+ON_THE_WAY_NS = 5_000_000_000
 BACKLOG_BYTES = 64 * 1024 * 1024  # of recalled records that wait for their clients, in all
 
 _registries: WeakKeyDictionary[Hub, "PollSessions"] = WeakKeyDictionary()
@@ -57,6 +60,7 @@ class Session:
         # Its records are answered as a gap when they do not fit, so it is closed and not thinned.
         self.outbox = Outbox(OUTBOX_LIMIT, CLOSE)
         self.used_s = time.monotonic()
+        self.live_ns = 0  # when its topics were joined here, where it came from elsewhere
         self.backlog_bytes = 0
         self._backlog: list[bytes] = []
         self._gaps: list[str] = []
@@ -116,14 +120,17 @@ class Session:
     async def _take(self, timeout_s: float) -> list[bytes]:
         if self._backlog or self._gaps:
             taken = self._backlog[:MOST_RECORDS]
-            del self._backlog[:MOST_RECORDS]
+            taken = taken[: fitting(taken, MOST_BYTES)]
+            del self._backlog[: len(taken)]
             self.backlog_bytes -= sum(map(len, taken))
             return taken
         try:
             async with asyncio.timeout(timeout_s):
                 while True:
-                    taken = self._unseen(await self.outbox.batch(MOST_RECORDS))
-                    if taken:
+                    batch = await self.outbox.batch(MOST_RECORDS)
+                    count = fitting(batch, MOST_BYTES)
+                    self.outbox.pending[:0] = batch[count:]
+                    if taken := self._unseen(batch[:count]):
                         return taken
         except TimeoutError:
             return []
@@ -145,9 +152,11 @@ class Session:
         for publisher, position in map(_place, records):
             if position > positions.get(publisher, 0):  # all but one that came late
                 positions[publisher] = position
-        self.cursor = Cursor(
-            self.cursor.session, self.cursor.batch + 1, self.cursor.since_ns, positions
-        )
+        since_ns = self.cursor.since_ns
+        if not self._backlog:
+            # All of before is given, or named: the next process need not vouch for it again.
+            since_ns = max(since_ns, self.live_ns - ON_THE_WAY_NS)
+        self.cursor = Cursor(self.cursor.session, self.cursor.batch + 1, since_ns, positions)
 
 
 def _place(enclosed: bytes) -> tuple[int, int]:
@@ -158,7 +167,7 @@ def _place(enclosed: bytes) -> tuple[int, int]:
 class PollSessions:
     """The sessions of one hub. ``PollSessions.of(hub)`` gives them.
 
-    Anything else that can ``subscribe`` and ``unsubscribe`` an outbox will do for ``hub``, and
+    Anything else that can ``subscribe`` an outbox and ``part`` with it will do for ``hub``, and
     anything that can ``recall`` for ``recaller``.
     """
 
@@ -215,6 +224,7 @@ class PollSessions:
                 # Only now is the subscription live, and only from now on can another hub vouch.
                 session.cursor = Cursor(session.cursor.session, 0, time.time_ns(), {})
             else:
+                session.live_ns = time.time_ns()
                 await self._recall(session)
         except BaseException:
             await self._end(session)
@@ -239,7 +249,7 @@ class PollSessions:
 
     async def _end(self, session: Session) -> None:
         if self._sessions.pop(session.cursor.session, None):
-            await self._hub.unsubscribe(session.outbox, session.topics)
+            await self._hub.part(session.outbox, session.topics)
 
     async def _sweep(self) -> None:
         """End the sessions of clients that have not come back; run while there is any."""

@@ -143,7 +143,13 @@ class Publisher:
 
     async def _listen(self) -> None:
         while True:
-            message = await self.layer.receive(self._channel)
+            try:
+                message = await self.layer.receive(self._channel)
+            except Exception:
+                # Deaf, it would take every hub for silent, and from then on wait for none.
+                logger.exception("a publisher cannot hear its hubs: it tries again")
+                await asyncio.sleep(RETRY_S)
+                continue
             hub, barrier = message["hub"], message["barrier"]
             self.hubs[hub] = max(barrier, self.hubs.get(hub, 0))
             self._passed.set()

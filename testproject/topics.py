@@ -62,7 +62,7 @@ class GroupFeed:
         for topic in topics:
             await self.layer.group_add(GROUP + topic, channel)
 
-    async def unsubscribe(self, outbox, topics):
+    async def part(self, outbox, topics):
         channel, task = self._clients.pop(outbox)
         for topic in topics:
             await self.layer.group_discard(GROUP + topic, channel)

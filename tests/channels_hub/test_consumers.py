@@ -241,6 +241,60 @@ async def test_client_that_goes_while_it_is_sent_something_leaves_nothing_behind
     assert hub._clients == {}
 
 
+async def test_client_that_goes_before_its_answer_leaves_nothing_behind(hub, monkeypatch):
+    """The server raises in send(), and Channels never comes to disconnect()."""
+
+    async def refuse(self, answer, request):
+        raise ConnectionResetError("the client has gone")
+
+    monkeypatch.setattr(HubTopicsConsumer, "reply", refuse)
+    socket = WebsocketCommunicator(HubTopicsConsumer.as_asgi(), "/ws/topics/")
+    await socket.connect()
+    await socket.send_json_to({"subscribe": ["a"]})
+    with pytest.raises(ConnectionResetError):
+        await socket.wait()
+    assert hub._clients == {}
+    assert not hub.layer.groups.get("topic.a")
+
+
+@pytest.mark.parametrize(
+    ("call", "request_"),
+    [("group_add", {"subscribe": ["new"]}), ("group_discard", {"unsubscribe": ["old"]})],
+)
+async def test_client_whose_topics_cannot_be_changed_is_closed(
+    hub, monkeypatch, caplog, call, request_
+):
+    socket = WebsocketCommunicator(HubTopicsConsumer.as_asgi(), "/ws/topics/")
+    await socket.connect()
+    await ask(socket, subscribe=["old"])
+
+    async def refuse(group, channel):
+        raise ConnectionError("the server went away")
+
+    monkeypatch.setattr(hub.layer, call, refuse)
+    await socket.send_json_to(request_)
+    assert await socket.receive_output() == {"type": "websocket.close", "code": 4011}
+    assert "the server went away" in caplog.text
+    monkeypatch.undo()
+    await socket.disconnect()
+    assert hub._clients == {}
+
+
+class RefusesOne(HubTopicsConsumer):
+    async def subscribe(self, topics):
+        if "secret" in topics:
+            raise RequestError("secret is not for you")
+        await super().subscribe(topics)
+
+
+async def test_consumer_that_refuses_a_topic_says_so_and_joins_none(connect, publisher):
+    socket = await connect(RefusesOne)
+    assert await ask(socket, subscribe=["secret", "a"]) == {"error": "secret is not for you"}
+    assert await ask(socket, subscribe=["a"]) == {"subscribed": 1}
+    await publisher.publish("a", b"")
+    assert len(await receive(socket, 1)) == 1
+
+
 async def test_frame_is_never_larger_than_a_stock_server_sends(connect, publisher):
     socket = await connect()
     await ask(socket, subscribe=["a"])

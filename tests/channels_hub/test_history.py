@@ -47,6 +47,14 @@ def test_topic_is_covered_until_something_unseen_is_forgotten(history):
     assert history.covers("b", {}, since_ns=10)
 
 
+def test_what_is_forgotten_of_before_the_client_came_is_no_gap_of_its_own(history):
+    for position in range(1, 7):
+        history.add(*remembered("a", position, timestamp_ns=100 + position))
+    assert not history.covers("a", {}, since_ns=101)
+    assert history.covers("a", {}, since_ns=102)
+    assert history.covers("a", {9: 1}, since_ns=102)
+
+
 def test_topic_joined_after_the_client_asked_is_not_covered(history):
     assert not history.covers("a", {}, since_ns=9)
     assert not history.covers("never joined", {}, since_ns=10)

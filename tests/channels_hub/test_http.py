@@ -25,8 +25,8 @@ async def publisher():
     await hub.close()
 
 
-async def ask(method, path, body=b"", headers=()):
-    communicator = HttpCommunicator(PollConsumer.as_asgi(), method, path, body, list(headers))
+async def ask(method, path, body=b"", headers=(), consumer=PollConsumer):
+    communicator = HttpCommunicator(consumer.as_asgi(), method, path, body, list(headers))
     return await communicator.get_response()
 
 
@@ -106,3 +106,18 @@ async def test_poll_by_another_method_is_answered_with_405():
 def test_gaps_too_many_for_a_header_stand_for_all():
     assert gaps_header(["a"]) == b'["a"]'
     assert gaps_header(["x" * 80] * (LONGEST_HEADER // 80)) == b"*"
+
+
+class RefusesOne(PollConsumer):
+    async def check(self, topics):
+        if "secret" in topics:
+            raise PollError("secret is not for you")
+
+
+async def test_consumer_that_refuses_a_topic_says_so(publisher):
+    refused = await ask("GET", "/poll/?topic=a&topic=secret", consumer=RefusesOne)
+    assert (refused["status"], json.loads(refused["body"])) == (
+        400,
+        {"error": "secret is not for you"},
+    )
+    assert (await ask("GET", "/poll/?topic=a", consumer=RefusesOne))["status"] == 200

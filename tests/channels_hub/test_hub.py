@@ -81,6 +81,31 @@ async def test_client_that_comes_while_the_last_one_leaves_misses_nothing(hub, p
         await hub.unsubscribe(comer, {"a"})
 
 
+@pytest.mark.parametrize("doing", ["subscribe", "unsubscribe"])
+async def test_client_of_few_topics_does_not_wait_for_one_of_many(layer, hub, doing):
+    many, few = [f"t{number}" for number in range(1_000)], Outbox()
+    busy = Outbox()
+    if doing == "unsubscribe":
+        await hub.subscribe(busy, many)
+    for name in ("group_add", "group_discard"):
+        setattr(layer, name, slowly(getattr(layer, name)))
+    at_work = asyncio.create_task(getattr(hub, doing)(busy, many))
+    await asyncio.sleep(0)
+    await hub.subscribe(few, ["a"])
+    assert not at_work.done()
+    await at_work
+
+
+def slowly(call):
+    """Return ``call`` as a layer on a network makes it: the answer takes a turn of the loop."""
+
+    async def called(group, channel):
+        await asyncio.sleep(0)
+        await call(group, channel)
+
+    return called
+
+
 async def test_topic_unsubscribed_leaves_the_others_of_the_client_alone(hub, publisher, take):
     outbox = Outbox()
     await hub.subscribe(outbox, {"a", "b"})
@@ -229,6 +254,24 @@ async def test_publisher_without_barriers_overruns_a_busy_hub(layer, busy_hub, t
     for _ in range(1_000):
         await publisher.publish("a", b"")
     assert len(await take(outbox, 0)) < 1_000
+
+
+async def test_publisher_whose_layer_fails_once_hears_its_hubs_again(layer, hub, caplog):
+    receive, failures = layer.receive, [ConnectionError("the server went away")]
+    publisher = Publisher(layer, window=1, patience_s=30)
+
+    async def fail_once(channel):
+        if failures and channel == publisher._channel:
+            raise failures.pop()
+        return await receive(channel)
+
+    layer.receive = fail_once
+    await publisher.start()
+    for _ in range(3):
+        await publisher.publish("a", b"")
+    await publisher.close()
+    assert set(publisher.hubs) == {hub.channel}
+    assert "cannot hear its hubs" in caplog.text
 
 
 async def test_publisher_gives_up_a_hub_that_is_silent(layer, hub, caplog):

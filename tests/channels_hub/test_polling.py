@@ -2,8 +2,8 @@ import asyncio
 
 import pytest
 
-from channels_hub import polling
-from channels_hub.polling import TooManySessions
+from channels_hub import Hub, polling
+from channels_hub.polling import PollSessions, TooManySessions
 from channels_hub.records import LENGTH, unpack
 
 
@@ -102,6 +102,34 @@ async def test_what_nobody_remembers_is_answered_as_a_gap(hub, sessions, elsewhe
     await publisher.publish("a", b"")
     then = await elsewhere.poll(A, moved.cursor, 10)
     assert (sequences(then), then.gaps) == ([2], [])
+
+
+async def test_gap_is_named_once_however_often_the_client_moves(
+    hub, sessions, other_hub, elsewhere, layer, monkeypatch
+):
+    monkeypatch.setattr(polling, "ON_THE_WAY_NS", 0)
+    first = await sessions.poll(A, None, 10)
+    await hub.close()
+    moved = await elsewhere.poll(A, first.cursor, 10)
+    third = Hub(layer)
+    await third.start()
+    again = await PollSessions.of(third).poll(A, moved.cursor, 0)
+    await third.close()
+    assert (moved.gaps, again.gaps) == (["a"], [])
+
+
+async def test_answer_is_no_larger_than_a_frame(sessions, elsewhere, publisher, monkeypatch):
+    monkeypatch.setattr(polling, "MOST_BYTES", 1_000)
+    batch = await sessions.poll(A, None, 10)
+    sizes = [100, 5_000] + [300] * 8
+    for size in sizes:
+        await publisher.publish("a", b"x" * size)
+    got = []
+    for process in (sessions, *[elsewhere] * 6):
+        batch = await process.poll(A, batch.cursor, 0.1)
+        assert len(batch.records) == 1 or sum(map(len, batch.records)) <= 1_000
+        got += sequences(batch)
+    assert got == list(range(1, len(sizes) + 1))
 
 
 async def test_what_is_older_than_the_history_is_answered_as_a_gap(

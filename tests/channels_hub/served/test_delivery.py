@@ -116,14 +116,17 @@ async def test_feed_comes_in_full_once_and_in_order_from_two_publishers(
 async def test_visitors_miss_nothing_after_the_acknowledgement_while_others_come_and_go(
     serve, publish, topics_socket
 ):
-    """A witness has every record's time: a visitor must have all between its ack and its leave."""
-    authority = serve()
+    """A witness has every record's time: a visitor must have all between its ack and its leave.
+
+    It listens at another process, so that the visitors' own joins and leaves each topic with them.
+    """
+    witnessed, visited = serve(), serve()
     visits = []
 
     async def visit(number, feed):
         while feed.process.poll() is None:
             topics = TOPICS[number::4]
-            async with topics_socket(authority) as socket:
+            async with topics_socket(visited) as socket:
                 acknowledged_ns = await subscribe(socket, topics)
                 listener = Listener(socket)
                 await asyncio.sleep(0.3 + 0.05 * number)
@@ -132,7 +135,7 @@ async def test_visitors_miss_nothing_after_the_acknowledgement_while_others_come
                 await asyncio.sleep(0.3)  # for what was due by then
                 visits.append((topics, acknowledged_ns, left_ns, await listener.stop()))
 
-    async with topics_socket(authority) as witness:
+    async with topics_socket(witnessed) as witness:
         await subscribe(witness, TOPICS)
         feed = publish(topics=20, rate=1000, seconds=4)
         listener = Listener(witness)
@@ -242,6 +245,7 @@ async def test_server_killed_while_publishing_is_given_up_and_the_other_misses_n
         statistics = await feed.statistics()
         got = await listener.settled(6000)
     assert statistics["published"] == 6000
+    assert statistics["publishers"][0]["given_up"] == 1
     assert all(numbers == list(range(1, 301)) for numbers in sequences(got).values())
     assert len(got) == 6000
 
