@@ -91,6 +91,7 @@ def config(ink: Ink) -> Spec:
         "axisY": {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "start", "titleY": -8},
         "concat": {"spacing": 18},
         "legend": {"labelColor": ink.text, "titleColor": ink.quiet, "labelFontSize": 11},
+        "header": {"labelColor": ink.text, "labelFontSize": 11},
         "text": {"color": ink.text, "fontSize": 11},
         "rule": {"color": ink.quiet},
         "title": {

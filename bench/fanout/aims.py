@@ -18,6 +18,7 @@ CHURN_DELIVERIES = 10_000_000
 # little for a hub to put into one frame, and the aim is about what a process can carry.
 CARRIED = ("limit", "subscribers")
 COMPARED = ("limit", "compare")
+MOST_P95_MS = 250.0
 WRONG = ("lost", "missing", "duplicated", "reordered")
 
 
@@ -113,6 +114,12 @@ def _churn(results: Results) -> Verdict:
     faults = wrong(found)
     text = f"{least:,} or more in each of {len(found)} rounds, {faults:,} wrong"
     return Verdict(aim, wanted, text, not faults and least >= CHURN_DELIVERIES)
+
+
+def serves(one: Outcome) -> bool:
+    """Whether everything came, once, in order and soon enough, and the measurement counts."""
+    soon = one.p95_ms is not None and one.p95_ms <= MOST_P95_MS
+    return one.valid and soon and not wrong([one])
 
 
 def is_many_sockets(one: Outcome) -> bool:

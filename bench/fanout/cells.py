@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from bench.errors import unknown
 from bench.variants import Variant
 
+# How a cell's clients are run: modules that are started and spoken with alike.
+GENERATORS = {"picows": "bench.fanout.generator", "Locust": "bench.fanout.by_locust"}
 LAYERS = ("ipc", "redis", "redis_pubsub", "inmemory")
 DELIVERIES = ("group", "hub")
 QUESTIONS = {
@@ -19,10 +21,12 @@ QUESTIONS = {
     "study": "The cells of the Rubris WebSocket baseline, 2016, scaled to this machine",
     "idle": "5,000 open sockets on one process",
     "churn": "Ten million deliveries while others connect and disconnect",
+    "generators": "One small cell, by either generator",
 }
+SEARCH = "users"  # and no question: which cells it has is found out as it goes
 QUICK_QUESTIONS = ("compare", "limit")
 # What is drawn as a curve, or counted, and compared with nothing.
-_DRAWN = ("subscribers", "load", "topics", "sizes", "processes", "idle", "churn")
+_DRAWN = ("subscribers", "load", "topics", "sizes", "processes", "idle", "churn", "generators")
 FEWER_ROUNDS = dict.fromkeys(_DRAWN, 3)
 
 
@@ -44,18 +48,24 @@ class Cell:
     transport: str = "websocket"
     seconds: float = 6.0
     churning: int = 0
+    generator: str = "picows"
 
     @property
     def arm(self) -> str:
         """What is compared within a question: the variant, and how its clients listen."""
-        return f"{self.variant.name}{'' if self.transport == 'websocket' else ' (long polling)'}"
+        listening = "" if self.transport == "websocket" else " (long polling)"
+        return f"{self.variant.name}{listening}{self._by(' by ')}"
+
+    def _by(self, text: str) -> str:
+        return "" if self.generator == "picows" else f"{text}{self.generator}"
 
     @property
     def name(self) -> str:
         """A name that no other cell has."""
         load = f"{self.users}u-{self.subscriptions}of{self.topics}-{self.message_bytes}B"
         rate = "full" if self.rate is None else f"{self.rate:g}"
-        return f"{self.question}-{self.variant.name}-{self.transport}-{load}-{rate}"
+        by = self._by("-")
+        return f"{self.question}-{self.variant.name}-{self.transport}-{load}-{rate}{by}"
 
 
 def variant(delivery: str, layer: str = "ipc", processes: int = 1) -> Variant:
@@ -159,6 +169,11 @@ def _churn() -> Iterator[Cell]:
     yield Cell("churn", variant("hub"), 500, 40, 1_000, 8_000.0, seconds=63.0, churning=20)
 
 
+def _generators() -> Iterator[Cell]:
+    for generator in GENERATORS:
+        yield Cell("generators", variant("hub"), generator=generator)
+
+
 _ASKED = {
     "compare": _compare,
     "limit": _limit,
@@ -170,4 +185,5 @@ _ASKED = {
     "study": _study,
     "idle": _idle,
     "churn": _churn,
+    "generators": _generators,
 }

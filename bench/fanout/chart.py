@@ -1,23 +1,16 @@
 """The pictures of a fan-out campaign: latency, messages per core, and how costs grow."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import altair as alt
 from hdrh.histogram import HdrHistogram
 
+from bench.fanout.costs import CURVES, along, cost_us
 from bench.fanout.outcome import Outcome
 from bench.fanout.results import AIM_PER_CORE, RATE, STUDY, STUDY_PER_CORE, Results, spread
 from bench.theme import PALETTE, THEN, WIDTH, Drawing, Rows, inline
 
-# question -> the axis that its cells differ along
-CURVES: dict[str, tuple[str, Callable[[Outcome], float]]] = {
-    "subscribers": ("subscribers of a topic", lambda one: one.fan_out),
-    "load": ("messages published a second", lambda one: one.rate or 0),
-    "topics": ("topics", lambda one: one.topics),
-    "sizes": ("bytes a message", lambda one: one.message_bytes),
-    "processes": ("server processes", lambda one: one.processes),
-}
 STEPS = (1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 97, 99, 99.5, 99.9)
 
 
@@ -28,10 +21,10 @@ def charts(results: Results) -> list[Drawing]:
 
 
 def cdf(results: Results) -> Drawing | None:
-    """The cumulative distribution of delivery latency, a line a cell, all rounds together."""
+    """The cumulative distribution of delivery latency, a panel a layer, all rounds together."""
     rows: Rows = []
     for outcomes in results.cells("compare").values():
-        timed = [one for one in outcomes if one.latency_us]
+        timed = [one for one in outcomes if one.valid and one.latency_us]
         if timed:
             rows.extend(points(timed))
     if not rows:
@@ -42,9 +35,10 @@ def cdf(results: Results) -> Drawing | None:
         .encode(
             x=alt.X("latency_ms:Q", scale=alt.Scale(type="log"), title="delivery latency, ms"),
             y=alt.Y("percentile:Q", title="% of records"),
-            color=alt.Color("arm:N", title=None, scale=alt.Scale(range=list(PALETTE))),
+            color=alt.Color("way:N", title=None, scale=alt.Scale(range=list(PALETTE))),
         )
-        .properties(width=WIDTH, height=320)
+        .properties(width=WIDTH // 3, height=160)
+        .facet(facet=alt.Facet("where:N", title=None), columns=3)
     )
     note = "From the publisher's clock to the subscriber's check, over every record; same load."
     return Drawing("latency", "Delivery latency", note, chart, 190)
@@ -57,8 +51,11 @@ def points(outcomes: list[Outcome]) -> Iterator[dict[str, object]]:
         merged.decode_and_add(one.latency_us.encode())
     for percentile in STEPS:
         latency_ms = merged.get_value_at_percentile(percentile) / 1000
-        arm = outcomes[0].arm
-        yield {"arm": arm, "percentile": percentile, "latency_ms": max(latency_ms, 0.01)}
+        one = outcomes[0]
+        where = f"{one.layer}, {one.processes} process{'es' * (one.processes > 1)}"
+        way = f"{one.delivery}, {one.transport}"
+        at = {"percentile": percentile, "latency_ms": max(latency_ms, 0.01)}
+        yield {"where": where, "way": way, **at}
 
 
 def per_core(results: Results) -> Drawing | None:
@@ -93,13 +90,13 @@ def per_core(results: Results) -> Drawing | None:
 
 def curve(results: Results, question: str) -> Drawing | None:
     """What a delivery costs, in microseconds of the server, along one axis."""
-    title, along = CURVES[question]
-    rows: Rows = []
-    for outcomes in results.cells(question).values():
-        if found := spread(outcomes, RATE):
-            one = outcomes[0]
-            cost = {"cost_us": 1e6 / found.median, "delivery": one.delivery}
-            rows.append({"along": along(one), **cost})
+    title = CURVES[question][0]
+    rows: Rows = [
+        {"along": place, "cost_us": cost, "delivery": delivery}
+        for place, ways in along(results, question).items()
+        for delivery, outcomes in ways.items()
+        if (cost := cost_us(outcomes))
+    ]
     if not rows:
         return None
     scale = alt.Scale(type="log")

@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
 from statistics import median
 
-from bench.fanout.aims import is_many_sockets, verdicts
-from bench.fanout.cells import QUESTIONS
+from bench.fanout.aims import MOST_P95_MS, is_many_sockets, serves, verdicts
+from bench.fanout.cells import QUESTIONS, SEARCH
 from bench.fanout.chart import charts
 from bench.fanout.outcome import Outcome
 from bench.fanout.pairs import HUB_OVER_GROUP, SOCKET_OVER_POLL, Pair, pairs
@@ -30,6 +31,7 @@ from bench.spreads import times
 from bench.theme import Drawing
 
 COMPARED = ("compare", "limit")
+TITLES = QUESTIONS | {SEARCH: f"The most users of one process at a p95 of {MOST_P95_MS:g} ms"}
 WORDS = {True: "reached", False: "**missed**", None: "not measured"}
 
 
@@ -62,7 +64,8 @@ def heading(results: Results) -> Iterator[str]:
     named = ("python", "channels", "uvicorn", "uvloop", "websockets", "channels_redis", "picows")
     kind = "quick run, medians and ranges only" if results.quick else "intervals at 95 %"
     discarded = sum(not one.valid for one in results.outcomes)
-    yield "# Fan-out: topics over WebSocket and long polling\n"
+    searched = ": the most users of one process" if results.questions == (SEARCH,) else ""
+    yield f"# Fan-out: topics over WebSocket and long polling{searched}\n"
     yield (
         f"{results.started}, commit {results.provenance['commit']}, rounds: {results.rounds} "
         f"({kind}), order shuffled in each round. {described(machine)}; "
@@ -81,6 +84,8 @@ def heading(results: Results) -> Iterator[str]:
 
 
 def aims(results: Results) -> Iterator[str]:
+    if results.questions == (SEARCH,):
+        return  # it has none
     yield "## Aims\n"
     yield "| aim | wanted | measured | |"
     yield "|---|--:|---|---|"
@@ -93,8 +98,8 @@ def conclusions(results: Results) -> Iterator[str]:
     """Yield what to conclude, drawn from the intervals; a quick run concludes nothing."""
     said = [
         *(said for question in COMPARED for said in _compared(results, question)),
-        *_limit(results),
-        *_losses(results),
+        *limit(results),
+        *lost(results),
     ]
     if said:
         yield "## What to conclude\n"
@@ -126,7 +131,8 @@ def _latency(results: Results, pair: Pair) -> str:
     return f", and at the median {interval(found)} as late"
 
 
-def _limit(results: Results) -> Iterator[str]:
+def limit(results: Results) -> Iterator[str]:
+    """Yield what one process pushes to users of as many topics as the study's."""
     for outcomes in results.cells("limit").values():
         one, found = outcomes[0], spread(outcomes, RATE)
         if not is_many_sockets(one) or found is None:
@@ -135,11 +141,19 @@ def _limit(results: Results) -> Iterator[str]:
         yield (
             f"One process pushes {ranged(found)} records of {one.message_bytes:,} bytes per server "
             f"CPU-second to {one.users:,} users with {one.subscriptions:,} of {one.topics:,} "
-            f"topics each: {over:.1f} times what the study reports for a core."
+            f"topics each: {over:.1f} times what the study reports for a core. Of that time "
+            f"{100 * kernel_share(outcomes):.0f} % is the kernel's, for copying and all else."
         )
 
 
-def _losses(results: Results) -> Iterator[str]:
+def kernel_share(outcomes: Sequence[Outcome]) -> float:
+    """Return how much of the servers' processor time went by in the kernel; the median."""
+    used = [one.server for one in outcomes if one.valid and one.server]
+    return median(each.cpu_system_s / (each.cpu_user_s + each.cpu_system_s) for each in used)
+
+
+def lost(results: Results) -> Iterator[str]:
+    """Yield what became of the records that were due, by hub and by group_send."""
     for delivery, says in (("hub", "the hub"), ("group", "group_send")):
         told = [one for one in results.outcomes if one.delivery == delivery and not one.failure]
         due = sum(one.expected for one in told)
@@ -191,7 +205,9 @@ def section(results: Results, question: str) -> Iterator[str]:
     cells = results.cells(question)
     if not cells:
         return
-    yield f"## {QUESTIONS[question]}\n"
+    yield f"## {TITLES[question]}\n"
+    if question == SEARCH:
+        yield from most_users([one for outcomes in cells.values() for one in outcomes])
     if question == "idle":
         yield from idle(cells.values())
         return
@@ -207,6 +223,27 @@ def section(results: Results, question: str) -> Iterator[str]:
     for outcomes in cells.values():
         yield from told(outcomes)
         yield from failures(outcomes)
+
+
+def most_users(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield what the search has found, of the tries it made."""
+    held = max(filter(serves, outcomes), key=attrgetter("users"), default=None)
+    if held is None:
+        yield "None of those tried was served.\n"
+        return
+    yield (
+        f"**{held.users:,} users** were served, each with {held.subscriptions:,} of "
+        f"{held.topics:,} topics, at {held.rate:,.0f} messages published a second: all came, once "
+        f"and in order, the p95 was {held.p95_ms:.0f} ms.\n"
+    )
+    more = (one for one in outcomes if one.users > held.users)
+    if failed := min(more, key=attrgetter("users"), default=None):
+        late = "missing" if failed.p95_ms is None else f"{failed.p95_ms:.0f} ms"
+        lost, twice, disordered = losses([failed])
+        yield (
+            f"{failed.users:,} were not: p95 {late}, {lost:,} lost, {twice:,} twice, "
+            f"{disordered:,} out of order, missed gates: {missed_gates([failed]) or 'none'}.\n"
+        )
 
 
 def row(outcomes: Sequence[Outcome]) -> str:

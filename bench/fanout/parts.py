@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from bench import supervise
 from bench.environment import ROOT
-from bench.fanout.cells import Cell
+from bench.fanout.cells import GENERATORS, Cell
 from bench.fanout.spec import Spec
 from bench.processes import descendants, read
 from bench.provenance import Pinning
@@ -77,7 +77,7 @@ def pinned_to(cpus: Sequence[int] | None) -> list[str]:
 def generating(cell: Cell, pinned: Pinning, deployment: Deployment) -> Iterator[Line]:
     """Run the generator for the length of the block."""
     asked = spec(cell, deployment.base_url).to_json()
-    command = [sys.executable, "-m", "bench.fanout.generator", asked]
+    command = [sys.executable, "-m", GENERATORS[cell.generator], asked]
     process = subprocess.Popen(
         [*pinned_to(pinned.generator), *command],
         stdin=subprocess.PIPE,

@@ -17,6 +17,7 @@ from .record import HIGHEST_US, LOWEST_US, SIGNIFICANT_FIGURES
 
 HEADER = Struct(">IQIQQH")
 LENGTH_BYTES = 4
+SUBSCRIBED = "are subscribed"  # what the log says then, to those who wait to publish
 # Latencies are kept in steps of 2^14 ns (16 us): fine enough, and a shift is all it takes.
 SHIFT = 14
 
@@ -134,6 +135,17 @@ class Subscriber:
             tally.duplicated += 1
             return
         self.due[topic] = sequence + 1
+
+    def late(self) -> int:
+        """Return how many messages its topics had before the first it got, of one that came later.
+
+        Zero unless something was lost, where nothing had been published when it subscribed.
+        """
+        return sum(number - 1 for number in self.first.values())
+
+    def reached(self) -> int:
+        """Return the sequence of the last record that came of each of its topics, in all."""
+        return sum(max(0, due - 1) for due in self.due.values())
 
     def missing(self, published: Mapping[bytes, int]) -> int:
         """Return how many of the ``published`` messages of its topics never came, at the end.

@@ -1,6 +1,7 @@
 """Sockets that subscribe to topics and check what they are sent, in gevent's event loop."""
 
 import json
+import logging
 import time
 from dataclasses import dataclass
 from random import Random
@@ -12,13 +13,15 @@ from websockets.frames import Frame, Opcode
 from websockets.protocol import State
 from websockets.uri import parse_uri
 
-from .deliveries import Layout, Subscriber, Tally
+from .deliveries import SUBSCRIBED, Layout, Subscriber, Tally
 from .stream import CLOSED, Stream
 from .target import Target
 
 # The server holds back once 1 MiB is under way; a client that tells it half-way is never waited
 # for.
 TELL_EVERY_BYTES = 512 * 1024
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,17 @@ class Client:
         self.sockets = [Socket(self, user) for user in range(self.asked.users)]
         for socket in self.sockets:
             socket.subscribed.get(timeout=self.asked.timeout_s)
+        logger.info("%d sockets %s", len(self.sockets), SUBSCRIBED)
+
+    def counts(self) -> dict[str, int]:
+        """Return what came, and where it began and ended (see ``Subscriber``)."""
+        subscribers = [socket.subscriber for socket in self.sockets]
+        return {
+            **self.tally.counts(),
+            "late": sum(one.late() for one in subscribers),
+            "reached": sum(one.reached() for one in subscribers),
+            "closed_early": self.closed_early,
+        }
 
     def close(self) -> None:
         for socket in self.sockets:

@@ -41,6 +41,7 @@ def outcome():
             "p50_ms": 1.0,
             "p95_ms": 2.0,
             "p99_ms": 3.0,
+            "server": USAGE,
             "generator": USAGE,
             "machine": QUIET,
         }
