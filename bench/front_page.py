@@ -1,4 +1,4 @@
-"""What README.md and docs/channels-ipc.md take from code and data: ``python -m bench.front_page``.
+"""What the front page and two of docs/ take from code and data: ``python -m bench.front_page``.
 
 Each part stands between two comments, ``<!-- name -->`` and ``<!-- /name -->``. A test asserts that
 filling them in again changes nothing.
@@ -10,6 +10,8 @@ from pathlib import Path
 
 from bench import findings, summary
 from bench.conclusions import INVALID, caution, standing
+from bench.fanout.excerpt import carried, costs
+from bench.fanout.results import read as read_fanout
 from bench.layers.aims import verdicts
 from bench.layers.relayed import judged
 from bench.layers.results import ratio as layers_ratio
@@ -24,6 +26,7 @@ from bench.workloads import WORKLOADS
 ROOT = Path(__file__).resolve().parent.parent
 # The headline is named by its date alone; other campaigns say behind it what they are about.
 HEADLINE, LAYERS = "????-??-??/campaign.json", "????-??-??-layers/layers.json"
+FANOUT = "????-??-??-fanout/fanout.json"
 CHARTS = ("latency-2016", "throughput-2016")
 TOLD = ("throughput", "relay")
 GLOSSARY = (
@@ -66,6 +69,17 @@ def layer_parts(root: Path = ROOT) -> dict[str, str]:
         "relayed": "\n".join(_relayed(published) if published else ["Not published yet."]),
         "alone": "\n".join(_alone(root)),
     }
+
+
+def fanout_parts(root: Path = ROOT) -> dict[str, str]:
+    """Return what stands in each place of docs/fan-out.md."""
+    folder = newest(root / "results", FANOUT)
+    if folder is None:
+        return dict.fromkeys(("carried", "costs"), "Not published yet.")
+    results = read_fanout(folder)
+    link = f"[the campaign of {folder.name[:10]}](../results/{folder.name}/README.md)"
+    where = f"In {link}, of {results.rounds} rounds:\n"
+    return {"carried": "\n".join([where, *carried(results)]), "costs": "\n".join(costs(results))}
 
 
 def _relayed(folder: Path) -> Iterator[str]:
@@ -207,7 +221,11 @@ def _picture(folder: Path, chart: str) -> Iterator[str]:
 
 
 def main() -> None:
-    for page, made in (("README.md", parts()), ("docs/channels-ipc.md", layer_parts())):
+    for page, made in (
+        ("README.md", parts()),
+        ("docs/channels-ipc.md", layer_parts()),
+        ("docs/fan-out.md", fanout_parts()),
+    ):
         path = ROOT / page
         path.write_text(fill(path.read_text(), made))
 

@@ -56,9 +56,13 @@ def test_front_page_says_what_the_code_and_the_newest_campaign_say():
     assert front_page.fill(readme, front_page.parts()) == readme, "run: make front-page"
 
 
-def test_layers_page_says_what_the_newest_campaign_says():
-    page = (ROOT / "docs" / "channels-ipc.md").read_text()
-    assert front_page.fill(page, front_page.layer_parts()) == page, "run: make front-page"
+@pytest.mark.parametrize(
+    ("document", "parts"),
+    [("channels-ipc.md", front_page.layer_parts), ("fan-out.md", front_page.fanout_parts)],
+)
+def test_page_says_what_the_newest_campaign_says(document, parts):
+    page = (ROOT / "docs" / document).read_text()
+    assert front_page.fill(page, parts()) == page, "run: make front-page"
 
 
 def test_front_page_shows_the_newest_campaign(tmp_path):
