@@ -11,6 +11,7 @@ from pathlib import Path
 from bench import findings, summary
 from bench.conclusions import INVALID, caution, standing
 from bench.fanout.excerpt import carried, costs
+from bench.fanout.page import most_users
 from bench.fanout.results import read as read_fanout
 from bench.layers.aims import verdicts
 from bench.layers.relayed import judged
@@ -26,7 +27,7 @@ from bench.workloads import WORKLOADS
 ROOT = Path(__file__).resolve().parent.parent
 # The headline is named by its date alone; other campaigns say behind it what they are about.
 HEADLINE, LAYERS = "????-??-??/campaign.json", "????-??-??-layers/layers.json"
-FANOUT = "????-??-??-fanout/fanout.json"
+FANOUT, MOST_USERS = "????-??-??-fanout/fanout.json", "????-??-??-fanout-users/fanout.json"
 CHARTS = ("latency-2016", "throughput-2016")
 TOLD = ("throughput", "relay")
 GLOSSARY = (
@@ -73,13 +74,18 @@ def layer_parts(root: Path = ROOT) -> dict[str, str]:
 
 def fanout_parts(root: Path = ROOT) -> dict[str, str]:
     """Return what stands in each place of docs/fan-out.md."""
-    folder = newest(root / "results", FANOUT)
-    if folder is None:
-        return dict.fromkeys(("carried", "costs"), "Not published yet.")
+    folder, searched = (newest(root / "results", data) for data in (FANOUT, MOST_USERS))
+    if folder is None or searched is None:
+        return dict.fromkeys(("carried", "costs", "users"), "Not published yet.")
     results = read_fanout(folder)
     link = f"[the campaign of {folder.name[:10]}](../results/{folder.name}/README.md)"
     where = f"In {link}, of {results.rounds} rounds:\n"
-    return {"carried": "\n".join([where, *carried(results)]), "costs": "\n".join(costs(results))}
+    tried = f"[Tried once each](../results/{searched.name}/README.md):"
+    return {
+        "carried": "\n".join([where, *carried(results)]),
+        "costs": "\n".join(costs(results)),
+        "users": "\n".join([tried, *most_users(read_fanout(searched).outcomes)]).rstrip("\n"),
+    }
 
 
 def _relayed(folder: Path) -> Iterator[str]:
