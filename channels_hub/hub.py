@@ -256,9 +256,10 @@ class Hub:
         """Join again before the layer forgets: memberships end after ``group_expiry`` seconds."""
         while True:
             await asyncio.sleep(getattr(self.layer, "group_expiry", 86_400) / 2)
-            async with self._joining:
-                for topic in [HUBS, *(GROUP + topic for topic in self._joined)]:
-                    await self.layer.group_add(topic, self.channel)
+            await self.layer.group_add(HUBS, self.channel)
+            for portion in portions(list(self._joined)):
+                async with self._joining:
+                    await self._join([topic for topic in portion if topic in self._joined])
 
     async def _receive(self) -> None:
         receive, channel = self.layer.receive, self.channel

@@ -96,6 +96,23 @@ async def test_client_of_few_topics_does_not_wait_for_one_of_many(layer, hub, do
     await at_work
 
 
+async def test_client_of_few_topics_does_not_wait_until_all_are_joined_again(layer, hub):
+    await hub.subscribe(Outbox(), [f"t{number}" for number in range(1_000)])
+    renewed, add = [], slowly(layer.group_add)
+
+    async def noted(group, channel):
+        renewed.append(group)
+        await add(group, channel)
+
+    layer.group_add, layer.group_expiry = noted, 0
+    renewal = asyncio.create_task(hub._renew())
+    for _ in range(3):
+        await asyncio.sleep(0)
+    await hub.subscribe(Outbox(), ["a"])
+    renewal.cancel()
+    assert 0 < len(renewed) < 1_000
+
+
 def slowly(call):
     """Return ``call`` as a layer on a network makes it: the answer takes a turn of the loop."""
 
