@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 SYSTEM = "/usr/bin/python3"
-OLDEST = [3, 11]  # pyproject.toml
+OLDEST = (3, 11)  # pyproject.toml
 _TURNS = 9  # interleaved: the processor itself changes its pace, and both get each of its paces
 
 
@@ -44,8 +44,8 @@ def _original() -> str:
     return str(Path(sys.executable).resolve())
 
 
-def _version(python: str) -> list[int]:
-    return [int(part) for part in _said(python, "-c", "import sys; print(*sys.version_info[:2])")]
+def _version(python: str) -> tuple[int, ...]:
+    return tuple(map(int, _said(python, "-c", "import sys; print(*sys.version_info[:2])")))
 
 
 def _asked_ms(python: str) -> float:

@@ -30,7 +30,7 @@ from typing import Any
 from channels.generic.websocket import AsyncWebsocketConsumer
 
 from channels_hub.hub import Hub
-from channels_hub.outbox import DROP_OLDEST, Ended, Outbox, Overflow, fitting
+from channels_hub.outbox import DROP_OLDEST, Ended, Outbox, Overflow
 from channels_hub.records import TopicError, check_topic
 from channels_hub.threadless import Threadless
 
@@ -207,7 +207,7 @@ class HubTopicsConsumer(Threadless, TopicsConsumer):
                 batch = await self.outbox.batch(self.MOST_RECORDS)
                 frame = b"".join(batch)
                 if len(frame) > self.MOST_BYTES:
-                    frame = self.shortened(batch)
+                    frame = b"".join(self.outbox.shortened(batch, self.MOST_BYTES))
                 self.sent_bytes += len(frame)
                 self.move_window()
                 await self.send(bytes_data=frame)
@@ -221,12 +221,6 @@ class HubTopicsConsumer(Threadless, TopicsConsumer):
             # A client must not take silence for quiet, whatever it is.
             logger.exception("a client is closed: it cannot be sent what it is due")
             await self.close(code=LAYER_FAILED)
-
-    def shortened(self, batch: list[bytes]) -> bytes:
-        """Return the frame of the first few records, and have the others wait for the next."""
-        count = fitting(batch, self.MOST_BYTES)
-        self.outbox.pending[:0] = batch[count:]
-        return b"".join(batch[:count])
 
     async def wait_for_window(self) -> None:
         """Wait for the client to say what it received; raise ``Ended`` where the outbox ends."""

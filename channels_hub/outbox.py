@@ -95,6 +95,12 @@ class Outbox:
         if waiter is not None and (self.pending or self._ended) and not waiter.done():
             waiter.set_result(None)
 
+    def shortened(self, batch: list[bytes], most_bytes: int) -> list[bytes]:
+        """Return the first of ``batch`` that fit, and have the others wait for the next."""
+        count = fitting(batch, most_bytes)
+        self.pending[:0] = batch[count:]
+        return batch[:count]
+
     async def batch(self, most: int = 1_000) -> list[bytes]:
         """Wait until something is pending, and return the oldest ``most`` of it.
 

@@ -128,9 +128,7 @@ class Session:
             async with asyncio.timeout(timeout_s):
                 while True:
                     batch = await self.outbox.batch(MOST_RECORDS)
-                    count = fitting(batch, MOST_BYTES)
-                    self.outbox.pending[:0] = batch[count:]
-                    if taken := self._unseen(batch[:count]):
+                    if taken := self._unseen(self.outbox.shortened(batch, MOST_BYTES)):
                         return taken
         except TimeoutError:
             return []

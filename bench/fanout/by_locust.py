@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 
 from bench.environment import ROOT
 from bench.errors import BadInput
+from bench.fanout.generator import say
 from bench.fanout.spec import Spec, spec_from
 from locustfiles.driver.deliveries import SUBSCRIBED
 
@@ -58,12 +58,6 @@ def locust(spec: Spec, result: Path) -> Iterator["subprocess.Popen[str]"]:
         process.communicate()
 
 
-def due(spec: Spec, published: Mapping[str, int]) -> int:
-    """Return how many records the users of ``spec`` are due, of so many messages to each topic."""
-    subscribers = Counter(name for user in range(spec.users) for name in spec.topics_of(user))
-    return sum(published[name] * users for name, users in subscribers.items())
-
-
 def report(spec: Spec, found: Mapping[str, Any], published: Mapping[str, int]) -> dict[str, Any]:
     """Return what Locust found as ``bench.fanout.generator`` says it.
 
@@ -71,10 +65,11 @@ def report(spec: Spec, found: Mapping[str, Any], published: Mapping[str, int]) -
     and what is short of the last that was published has gone missing.
     """
     counts = dict(found["counters"])
+    due = sum(published[name] * users for name, users in spec.subscribers().items())
     late, reached, closed = (counts.pop(name) for name in ("late", "reached", "closed_early"))
     return counts | {
         "lost": counts["lost"] + late,
-        "missing": due(spec, published) - reached,
+        "missing": due - reached,
         "users": spec.users,
         "refused": 0,
         "closed": closed,
@@ -102,8 +97,7 @@ def generate(spec: Spec, told: Iterable[str]) -> Iterator[dict[str, Any]]:
 
 def main() -> None:
     for line in generate(spec_from(sys.argv[1]), sys.stdin):
-        sys.stdout.write(json.dumps(line) + "\n")
-        sys.stdout.flush()
+        say(**line)
 
 
 if __name__ == "__main__":

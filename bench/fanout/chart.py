@@ -52,10 +52,9 @@ def points(outcomes: list[Outcome]) -> Iterator[dict[str, object]]:
     for percentile in STEPS:
         latency_ms = merged.get_value_at_percentile(percentile) / 1000
         one = outcomes[0]
-        where = f"{one.layer}, {one.processes} process{'es' * (one.processes > 1)}"
         way = f"{one.delivery}, {one.transport}"
         at = {"percentile": percentile, "latency_ms": max(latency_ms, 0.01)}
-        yield {"where": where, "way": way, **at}
+        yield {"where": one.where, "way": way, **at}
 
 
 def per_core(results: Results) -> Drawing | None:

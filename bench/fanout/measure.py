@@ -214,5 +214,4 @@ def wanted_messages(cell: Cell, publishers: Sequence[Mapping[str, int]]) -> int:
 @lru_cache(maxsize=1)  # a million draws in the largest cells, and each outcome asks twice
 def _subscribers(cell: Cell) -> Counter[str]:
     """Return how many of the users who stay subscribe to each topic that has one."""
-    asked = spec(cell, "")
-    return Counter(name for user in range(cell.users) for name in asked.topics_of(user))
+    return spec(cell, "").subscribers()

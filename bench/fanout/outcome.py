@@ -59,6 +59,11 @@ class Outcome:
         return self.users * self.subscriptions / self.topics
 
     @property
+    def where(self) -> str:
+        """The layer and how many processes there were, in words."""
+        return f"{self.layer}, {self.processes} process{'es' * (self.processes > 1)}"
+
+    @property
     def valid(self) -> bool:
         return self.failure is None and not missed(self.gates)
 

@@ -40,7 +40,7 @@ def compared(first: Outcome, second: Outcome) -> tuple[str, str] | None:
     load = ("users", "subscriptions", "topics", "message_bytes", "processes", "layer")
     if any(getattr(first, name) != getattr(second, name) for name in load):
         return None
-    where = f"{first.layer}, {first.processes} process{'es' * (first.processes > 1)}"
+    where = first.where
     ways = (first.delivery, second.delivery, first.transport, second.transport)
     if ways[:2] == ("hub", "group") and first.transport == second.transport:
         return HUB_OVER_GROUP, f"{where}, {first.transport}"

@@ -1,6 +1,7 @@
 """What one run of the generator is asked for: users, subscriptions and how they are reached."""
 
 import json
+from collections import Counter
 from dataclasses import asdict, dataclass
 from random import Random
 
@@ -47,6 +48,10 @@ class Spec:
         """Return the topics of a user: the same for one seed, spread evenly over the pool."""
         numbers = Random(f"{self.seed}/{user}").sample(range(self.topics), self.subscriptions)  # noqa: S311
         return [topic(number) for number in numbers]
+
+    def subscribers(self) -> Counter[str]:
+        """Return how many users subscribe to each topic that has one."""
+        return Counter(name for user in range(self.users) for name in self.topics_of(user))
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

@@ -27,6 +27,10 @@ def concluded(name):
     return page.partition("## What to conclude")[2].partition("\n## ")[0]
 
 
+def quoted(ratio):
+    return f"{times(ratio.estimate)} ({bounds(ratio)})"
+
+
 @pytest.fixture(scope="module")
 def then_and_now():
     return read_results(THEN_AND_NOW).summary
@@ -98,7 +102,7 @@ def test_proof_of_the_collapse_is_quoted_row_by_row():
 def test_relay_is_quoted_from_the_campaigns(campaign, arm):
     ratio = read_results(campaign).summary.ratio(arm, "relay", "rps_per_cpu_s")
     page = (ROOT / "docs" / "relay.md").read_text()
-    assert f"| `{arm}`, relayed | {times(ratio.estimate)} ({bounds(ratio)}) |" in page
+    assert f"| `{arm}`, relayed | {quoted(ratio)} |" in page
 
 
 def test_one_hop_is_quoted_from_its_campaign():
@@ -106,14 +110,14 @@ def test_one_hop_is_quoted_from_its_campaign():
     page = (ROOT / "docs" / "framework-baselines.md").read_text()
     for arm in ("daphne-ipc", "daphne-ipc-one_hop", "uvicorn-ipc", "uvicorn-ipc-one_hop"):
         ratio = summary.ratio(arm, "throughput", "rps_per_cpu_s")
-        assert f"| `{arm}` | {times(ratio.estimate)} ({bounds(ratio)}) |" in page
+        assert f"| `{arm}` | {quoted(ratio)} |" in page
         assert (ratio.interval.low < 1 < ratio.interval.high) == (arm == "uvicorn-ipc-one_hop")
 
 
 def test_server_without_the_relay_is_quoted_from_the_same_campaign():
     ratio = read_results(RELAY).summary.ratio("uvicorn-ipc", "throughput", "rps_per_cpu_s")
     page = " ".join((ROOT / "docs" / "relay.md").read_text().split())
-    assert f"it comes to {times(ratio.estimate)} ({bounds(ratio)}) in the second" in page
+    assert f"it comes to {quoted(ratio)} in the second" in page
 
 
 def test_other_generators_are_quoted_from_their_run():
