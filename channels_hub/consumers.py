@@ -172,7 +172,7 @@ class TopicsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # Channels 
         """Take note of the client's count; a delivery that has no window has no use for it."""
 
 
-class HubTopicsConsumer(Threadless, TopicsConsumer):
+class HubTopicsConsumer(TopicsConsumer, Threadless):
     """Delivers through the process's hub: what is due to the socket goes out as one frame."""
 
     # A socket that has a hub needs no channel of its own: without a layer of this name, Channels

@@ -4,6 +4,10 @@ from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from channels_hub.records import HEADER, LENGTH
+
+_HEAD_SIZE = LENGTH.size + HEADER.size
+
 
 class Remembered(NamedTuple):
     timestamp_ns: int
@@ -23,12 +27,14 @@ class History:
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
         self.size_bytes = 0
-        # ``Remembered`` as plain tuples: the garbage collector stops looking at one that holds only
-        # plain values. At tens of thousands it would stop the process for a while, again and again.
-        self._records: deque[tuple[int, int, int, str, bytes]] = deque()
+        # Side by side, and nothing of Python's own around each record: whatever the garbage
+        # collector counts has it look through the whole process, again and again. With a thousand
+        # clients of a thousand topics that was a tenth of a busy hub's time.
+        self._records: deque[bytes] = deque()
+        self._topics: deque[str] = deque()
         self._since_ns: dict[str, int] = {}
-        # topic -> publisher -> time and position of the last of its records that was forgotten
-        self._forgotten: dict[str, dict[int, tuple[int, int]]] = {}
+        # publisher -> topic -> the head of the last of its records that was forgotten
+        self._forgotten: dict[int, dict[str, bytes]] = {}
 
     def start(self, topic: str, now_ns: int) -> None:
         """Note that from ``now_ns`` on every record of ``topic`` is added."""
@@ -37,20 +43,25 @@ class History:
     def stop(self, topic: str) -> None:
         """Note that records of ``topic`` are missed from now on."""
         self._since_ns.pop(topic, None)
-        self._forgotten.pop(topic, None)
+        for publisher, heads in list(self._forgotten.items()):
+            heads.pop(topic, None)
+            if not heads:
+                del self._forgotten[publisher]
 
-    def add(
-        self, timestamp_ns: int, publisher: int, position: int, topic: str, enclosed: bytes
-    ) -> None:
-        """Remember what a ``Remembered`` would hold."""
-        self._records.append((timestamp_ns, publisher, position, topic, enclosed))
+    def add(self, topic: str, enclosed: bytes) -> None:
+        """Remember a record of ``topic``."""
+        self._records.append(enclosed)
+        self._topics.append(topic)
         self.size_bytes += len(enclosed)
         while self.size_bytes > self.limit_bytes:
-            oldest = Remembered._make(self._records.popleft())
-            self.size_bytes -= len(oldest.enclosed)
-            if oldest.topic in self._since_ns:
-                forgotten = self._forgotten.setdefault(oldest.topic, {})
-                forgotten[oldest.publisher] = oldest.timestamp_ns, oldest.position
+            self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        topic, enclosed = self._topics.popleft(), self._records.popleft()
+        self.size_bytes -= len(enclosed)
+        if topic in self._since_ns:
+            _, publisher, _, _, _ = HEADER.unpack_from(enclosed, LENGTH.size)
+            self._forgotten.setdefault(publisher, {})[topic] = enclosed[:_HEAD_SIZE]
 
     def after(
         self, topics: Collection[str], positions: Mapping[int, int], since_ns: int
@@ -60,7 +71,11 @@ class History:
         Of a publisher that ``positions`` does not name, what it published from ``since_ns`` on.
         """
         wanted = frozenset(topics)
-        about = (Remembered._make(record) for record in self._records if record[3] in wanted)
+        about = (
+            remembered(topic, enclosed)
+            for topic, enclosed in zip(self._topics, self._records, strict=True)
+            if topic in wanted
+        )
         return [record for record in about if is_newer(record, positions, since_ns)]
 
     def covers(self, topic: str, positions: Mapping[int, int], since_ns: int) -> bool:
@@ -69,9 +84,14 @@ class History:
         if started_ns is None or started_ns > since_ns:
             return False
         return not any(
-            is_newer(Remembered(timestamp_ns, publisher, position, topic, b""), positions, since_ns)
-            for publisher, (timestamp_ns, position) in self._forgotten.get(topic, {}).items()
+            topic in heads and is_newer(remembered(topic, heads[topic]), positions, since_ns)
+            for heads in self._forgotten.values()
         )
+
+
+def remembered(topic: str, enclosed: bytes) -> Remembered:
+    timestamp_ns, publisher, position, _, _ = HEADER.unpack_from(enclosed, LENGTH.size)
+    return Remembered(timestamp_ns, publisher, position, topic, enclosed)
 
 
 def is_newer(record: Remembered, positions: Mapping[int, int], since_ns: int) -> bool:

@@ -13,7 +13,7 @@ from channels.layers import get_channel_layer
 from channels_hub.history import History
 from channels_hub.outbox import Outbox
 from channels_hub.recall import Recaller
-from channels_hub.records import HEADER, enclose
+from channels_hub.records import enclose
 
 logger = logging.getLogger("channels_hub")
 
@@ -286,8 +286,7 @@ class Hub:
             self.ignored += 1
             return
         enclosed = enclose(record)
-        timestamp_ns, publisher, position, _, _ = HEADER.unpack_from(record)
-        self.history.add(timestamp_ns, publisher, position, topic, enclosed)
+        self.history.add(topic, enclosed)
         for pending in clients.values():
             pending.append(enclosed)
         self.delivered += len(clients)

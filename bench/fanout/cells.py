@@ -111,7 +111,7 @@ def _limit() -> Iterator[Cell]:
     for (delivery, layer), rate in _LIMITS.items():
         yield Cell("limit", variant(delivery, layer), rate=rate)
     many = Cell("limit", variant("hub"), users=1_000, subscriptions=1_000, topics=50_000)
-    yield replace(many, rate=12_000.0, seconds=20.0)
+    yield replace(many, rate=14_000.0, seconds=20.0)
     yield replace(many, rate=4_000.0, seconds=10.0, transport="polling")
 
 

@@ -2,7 +2,8 @@ import asyncio
 import json
 
 import pytest
-from channels.testing import HttpCommunicator, WebsocketCommunicator
+from channels.exceptions import StopConsumer
+from channels.testing import ApplicationCommunicator, HttpCommunicator, WebsocketCommunicator
 
 from channels_hub import CLOSE, Hub
 from channels_hub.consumers import HubTopicsConsumer, RequestError, parse, parse_topics
@@ -72,6 +73,37 @@ async def test_socket_and_poll_never_wait_for_a_thread(connect, publisher, monke
     await receive(socket, 1)
     poll = HttpCommunicator(PollConsumer.as_asgi(), "GET", "/poll/?topic=a")
     assert (await poll.get_response())["status"] == 200
+
+
+async def test_socket_and_poll_make_no_task_for_each_of_the_client_s_messages(
+    connect, publisher, monkeypatch
+):
+    def refuse(*_):
+        raise AssertionError("several places to wait for")
+
+    monkeypatch.setattr("channels.consumer.await_many_dispatch", refuse)
+    socket = await connect()
+    await ask(socket, subscribe=["a"])
+    assert await ask(socket, unsubscribe=["a"]) == {"unsubscribed": 1}
+    poll = HttpCommunicator(PollConsumer.as_asgi(), "GET", "/poll/?topic=a&timeout=0")
+    assert (await poll.get_response())["status"] == 200
+
+
+async def test_threadless_consumer_with_a_layer_hears_both_client_and_layer():
+    class Both(Threadless):
+        async def websocket_receive(self, message):
+            await self.channel_layer.send(
+                self.channel_name, {"type": "said", "text": message["text"]}
+            )
+
+        async def said(self, message):
+            await self.send(message)
+            raise StopConsumer
+
+    socket = ApplicationCommunicator(Both.as_asgi(), {"type": "websocket"})
+    await socket.send_input({"type": "websocket.receive", "text": "hello"})
+    assert await socket.receive_output() == {"type": "said", "text": "hello"}
+    await socket.wait()
 
 
 async def test_message_that_a_consumer_has_no_handler_for_is_named():
