@@ -33,7 +33,7 @@ swarm-test: env
 	@$(BIN)/python -m bench.swarm
 	$(BIN)/python -m pytest -m swarm tests/swarm $(PYTEST_ARGS)
 
-# Fills in what README.md and two pages of docs/ take from the code and the newest published
+# Fills in what README.md and three pages of docs/ take from the code and the newest published
 # campaigns.
 front-page: env
 	$(BIN)/python -m bench.front_page

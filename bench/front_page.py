@@ -1,4 +1,4 @@
-"""What the front page and two of docs/ take from code and data: ``python -m bench.front_page``.
+"""What the front page and three of docs/ take from code and data: ``python -m bench.front_page``.
 
 Each part stands between two comments, ``<!-- name -->`` and ``<!-- /name -->``. A test asserts that
 filling them in again changes nothing.
@@ -9,10 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bench import findings, summary
+from bench.balancing.conclusions import compared
+from bench.balancing.publish import found_in
 from bench.conclusions import INVALID, caution, standing
 from bench.fanout.excerpt import carried, costs
 from bench.fanout.page import most_users
 from bench.fanout.results import read as read_fanout
+from bench.fanout.results import renewed
 from bench.layers.aims import verdicts
 from bench.layers.relayed import judged
 from bench.layers.results import ratio as layers_ratio
@@ -28,6 +31,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # The headline is named by its date alone; other campaigns say behind it what they are about.
 HEADLINE, LAYERS = "????-??-??/campaign.json", "????-??-??-layers/layers.json"
 FANOUT, MOST_USERS = "????-??-??-fanout/fanout.json", "????-??-??-fanout-users/fanout.json"
+BALANCING_HTTP, BALANCING_ECHO = "????-??-??-http/study.json", "????-??-??-echo/study.json"
+FANOUT_LIMIT = "????-??-??-fanout-limit/fanout.json"  # of one question, newer than the whole
 CHARTS = ("latency-2016", "throughput-2016")
 TOLD = ("throughput", "relay")
 GLOSSARY = (
@@ -80,12 +85,38 @@ def fanout_parts(root: Path = ROOT) -> dict[str, str]:
     results = read_fanout(folder)
     link = f"[the campaign of {folder.name[:10]}](../results/{folder.name}/README.md)"
     where = f"In {link}, of {results.rounds} rounds:\n"
+    again = newest(root / "results", FANOUT_LIMIT)
+    if again is not None and again.name[:10] >= folder.name[:10]:
+        results = renewed(results, read_fanout(again))
+        link += f", and [again](../results/{again.name}/README.md) what one process carries"
+        where = f"In {link}, of {results.rounds} rounds each:\n"
     tried = f"[Tried once each](../results/{searched.name}/README.md):"
     return {
         "carried": "\n".join([where, *carried(results)]),
         "costs": "\n".join(costs(results)),
         "users": "\n".join([tried, *most_users(read_fanout(searched).outcomes)]).rstrip("\n"),
     }
+
+
+def balancing_parts(root: Path = ROOT) -> dict[str, str]:
+    """Return what stands in each place of docs/balancing.md."""
+    published = {"http": BALANCING_HTTP, "websocket": BALANCING_ECHO}
+    return {
+        name: "\n".join(_fronts(newest(root / "results", data))) for name, data in published.items()
+    }
+
+
+def _fronts(folder: Path | None) -> Iterator[str]:
+    if folder is None:
+        yield "Not published yet."
+        return
+    study, readings = found_in(folder)
+    yield (
+        f"From [{study.title}, {folder.name[:10]}](../results/{folder.name}/README.md), "
+        f"{study.rounds} rounds, processors for the server: {study.server_cores}, for the "
+        f"generator: {study.generator_cores}.\n"
+    )
+    yield from compared(study, readings)
 
 
 def _relayed(folder: Path) -> Iterator[str]:
@@ -231,6 +262,7 @@ def main() -> None:
         ("README.md", parts()),
         ("docs/channels-ipc.md", layer_parts()),
         ("docs/fan-out.md", fanout_parts()),
+        ("docs/balancing.md", balancing_parts()),
     ):
         path = ROOT / page
         path.write_text(fill(path.read_text(), made))

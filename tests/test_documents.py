@@ -58,7 +58,11 @@ def test_front_page_says_what_the_code_and_the_newest_campaign_say():
 
 @pytest.mark.parametrize(
     ("document", "parts"),
-    [("channels-ipc.md", front_page.layer_parts), ("fan-out.md", front_page.fanout_parts)],
+    [
+        ("channels-ipc.md", front_page.layer_parts),
+        ("fan-out.md", front_page.fanout_parts),
+        ("balancing.md", front_page.balancing_parts),
+    ],
 )
 def test_page_says_what_the_newest_campaign_says(document, parts):
     page = (ROOT / "docs" / document).read_text()

@@ -32,6 +32,14 @@ class Held:
 
 def conclusions(study: Study, readings: Readings) -> Iterator[str]:
     """Yield the section of the page; nothing where there are too few rounds for intervals."""
+    if said := list(compared(study, readings)):
+        yield "## What to conclude\n"
+        yield from said
+        yield ""
+
+
+def compared(study: Study, readings: Readings) -> Iterator[str]:
+    """Yield the table and how to read it; nothing where there are too few rounds."""
     first, *others = study.columns
     twin = twin_of(study)
     itself = {figure: intervals(study, readings, twin, figure) for figure in FIGURES}
@@ -44,7 +52,6 @@ def conclusions(study: Study, readings: Readings) -> Iterator[str]:
     }
     if not any(found.values()):
         return
-    yield "## What to conclude\n"
     yield (
         f"Each column against {first.name}: in how many pairs of a cell and a tool it does more, "
         "less, or cannot be told apart, and from where to where the ratios go."
@@ -55,7 +62,6 @@ def conclusions(study: Study, readings: Readings) -> Iterator[str]:
     for column in study.columns:
         texts = [_text(found.get((column, figure))) for figure in FIGURES]
         yield f"| {column.name} | {' | '.join(texts)} | {_failed(study, readings, column)} |"
-    yield ""
 
 
 def held(found: Intervals, itself: Intervals) -> Held | None:

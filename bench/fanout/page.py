@@ -59,13 +59,20 @@ def readme(results: Results, drawings: Sequence[Drawing]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _about(questions: Sequence[str]) -> str:
+    """Return what the title says of a campaign about one question."""
+    if len(questions) != 1:
+        return ""
+    title = TITLES[questions[0]]
+    return f": {title[0].lower()}{title[1:]}"
+
+
 def heading(results: Results) -> Iterator[str]:
     machine, versions = results.provenance["machine"], results.provenance["versions"]
     named = ("python", "channels", "uvicorn", "uvloop", "websockets", "channels_redis", "picows")
     kind = "quick run, medians and ranges only" if results.quick else "intervals at 95 %"
     discarded = sum(not one.valid for one in results.outcomes)
-    searched = ": the most users of one process" if results.questions == (SEARCH,) else ""
-    yield f"# Fan-out: topics over WebSocket and long polling{searched}\n"
+    yield f"# Fan-out: topics over WebSocket and long polling{_about(results.questions)}\n"
     yield (
         f"{results.started}, commit {results.provenance['commit']}, rounds: {results.rounds} "
         f"({kind}), order shuffled in each round. {described(machine)}; "

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,14 @@ class Results:
         for one in sorted(self.of(question), key=lambda one: (one.cell, one.round)):
             found.setdefault(one.cell, []).append(one)
         return found
+
+
+def renewed(results: Results, again: Results) -> Results:
+    """Return ``results`` with the outcomes of ``again`` in place of those of the same questions."""
+    if again.rounds != results.rounds:
+        raise BadInput(f"{again.rounds} rounds cannot stand in for {results.rounds}")
+    kept = (one for one in results.outcomes if one.question not in again.questions)
+    return replace(results, outcomes=(*kept, *again.outcomes))
 
 
 def spread(outcomes: Sequence[Outcome], figure: str) -> Spread | None:

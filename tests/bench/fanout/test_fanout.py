@@ -64,6 +64,16 @@ def test_results_come_back_as_they_were_written(tmp_path, outcome, campaign):
     assert results.read(tmp_path) == whole
 
 
+def test_question_measured_again_stands_in_for_what_was(outcome, campaign):
+    limit = replace(CELL, question="limit")
+    whole = campaign(outcome(rate=1.0), outcome(cell=limit, rate=2.0))
+    again = campaign(outcome(cell=limit, rate=3.0))
+    rates = [one.deliveries_per_server_cpu_s for one in results.renewed(whole, again).outcomes]
+    assert rates == [1.0, 3.0]
+    with pytest.raises(BadInput, match="3 rounds cannot stand in for 1"):
+        results.renewed(whole, campaign(outcome(cell=limit), rounds=3))
+
+
 def test_report_is_written_again_from_the_file(tmp_path, reported, outcome, campaign):
     results.write(campaign(outcome(cell=Cell("limit", variant("hub")))), tmp_path)
     assert '<img alt="Messages per server core.' in reported(tmp_path)
