@@ -26,7 +26,8 @@ test: environments
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 # All that the tests need: make -j3 environments.
-environments: env baselines-env $(if $(shell command -v $(PYTHON311)),channels1-env)
+environments: env baselines-env $(if $(shell command -v $(PYTHON311)),channels1-env) \
+	$(if $(shell command -v npm),tools)
 
 # In containers, in a Docker engine that is started for it and leaves nothing behind.
 swarm-test: env

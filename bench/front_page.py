@@ -12,6 +12,7 @@ from bench import findings, summary
 from bench.balancing.conclusions import compared
 from bench.balancing.publish import found_in
 from bench.conclusions import INVALID, caution, standing
+from bench.fanout.cells import SEARCH
 from bench.fanout.excerpt import carried, costs
 from bench.fanout.page import most_users
 from bench.fanout.results import read as read_fanout
@@ -32,7 +33,7 @@ ROOT = Path(__file__).resolve().parent.parent
 HEADLINE, LAYERS = "????-??-??/campaign.json", "????-??-??-layers/layers.json"
 FANOUT, MOST_USERS = "????-??-??-fanout/fanout.json", "????-??-??-fanout-users/fanout.json"
 BALANCING_HTTP, BALANCING_ECHO = "????-??-??-http/study.json", "????-??-??-echo/study.json"
-FANOUT_LIMIT = "????-??-??-fanout-limit/fanout.json"  # of one question, newer than the whole
+FANOUT_AGAIN = "????-??-??-fanout-*/fanout.json"  # of some questions, as new as the whole or newer
 CHARTS = ("latency-2016", "throughput-2016")
 TOLD = ("throughput", "relay")
 GLOSSARY = (
@@ -84,12 +85,16 @@ def fanout_parts(root: Path = ROOT) -> dict[str, str]:
         return dict.fromkeys(("carried", "costs", "users"), "Not published yet.")
     results = read_fanout(folder)
     link = f"[the campaign of {folder.name[:10]}](../results/{folder.name}/README.md)"
-    where = f"In {link}, of {results.rounds} rounds:\n"
-    again = newest(root / "results", FANOUT_LIMIT)
-    if again is not None and again.name[:10] >= folder.name[:10]:
-        results = renewed(results, read_fanout(again))
-        link += f", and [again](../results/{again.name}/README.md) what one process carries"
-        where = f"In {link}, of {results.rounds} rounds each:\n"
+    since = []
+    for path in sorted((root / "results").glob(FANOUT_AGAIN)):
+        again = read_fanout(path.parent)
+        newer = again.finished is not None and again.started >= results.started
+        if newer and again.questions != (SEARCH,):
+            results = renewed(results, again)
+            about = ", ".join(f"“{question}”" for question in again.questions)
+            since.append(f"[{about}](../results/{path.parent.name}/README.md)")
+    measured_since = f", with {' and '.join(since)} measured since" if since else ""
+    where = f"In {link}{measured_since}, of {results.rounds} rounds:\n"
     tried = f"[Tried once each](../results/{searched.name}/README.md):"
     return {
         "carried": "\n".join([where, *carried(results)]),

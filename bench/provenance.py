@@ -114,7 +114,7 @@ def circumstances(pinned: Pinning) -> dict[str, Any]:
         "commit": commit(),
         "uncommitted_changes": uncommitted_changes(),
         "versions": versions(),
-        "machine": machine(),
+        "machine": machine(pinned),
         "sysctls": sysctls(),
         "limits": {name: _limit(which) for name, which in _LIMITS.items()},
         "pinning": {
@@ -193,13 +193,15 @@ def _git(*arguments: str) -> str | None:
         return None
 
 
-def machine() -> dict[str, Any]:
+def machine(pinned: Pinning) -> dict[str, Any]:
     """Return the processor, memory and kernel."""
+    # This process may be kept to the generator's share already.
+    usable = os.sched_getaffinity(0).union(pinned.server or (), pinned.generator or ())
     return {
         "cpu": _cpu_model(),
         "cores": psutil.cpu_count(logical=False),
         "processors": psutil.cpu_count(),
-        "usable_processors": len(os.sched_getaffinity(0)),
+        "usable_processors": len(usable),
         "idle_processors": "awake" if awake.kept() else "asleep",
         "governor": _CPU_FREQUENCY.read_text().strip() if _CPU_FREQUENCY.exists() else None,
         "virtual": "hypervisor" in _cpuinfo().get("flags", "").split(),

@@ -33,8 +33,8 @@ class History:
         self._records: deque[bytes] = deque()
         self._topics: deque[str] = deque()
         self._since_ns: dict[str, int] = {}
-        # publisher -> topic -> the head of the last of its records that was forgotten
-        self._forgotten: dict[int, dict[str, bytes]] = {}
+        # topic -> publisher -> the head of the last of its records that was forgotten
+        self._forgotten: dict[str, dict[int, bytes]] = {}
 
     def start(self, topic: str, now_ns: int) -> None:
         """Note that from ``now_ns`` on every record of ``topic`` is added."""
@@ -43,10 +43,7 @@ class History:
     def stop(self, topic: str) -> None:
         """Note that records of ``topic`` are missed from now on."""
         self._since_ns.pop(topic, None)
-        for publisher, heads in list(self._forgotten.items()):
-            heads.pop(topic, None)
-            if not heads:
-                del self._forgotten[publisher]
+        self._forgotten.pop(topic, None)
 
     def add(self, topic: str, enclosed: bytes) -> None:
         """Remember a record of ``topic``."""
@@ -61,7 +58,9 @@ class History:
         self.size_bytes -= len(enclosed)
         if topic in self._since_ns:
             _, publisher, _, _, _ = HEADER.unpack_from(enclosed, LENGTH.size)
-            self._forgotten.setdefault(publisher, {})[topic] = enclosed[:_HEAD_SIZE]
+            if topic not in self._forgotten:
+                self._forgotten[topic] = {}
+            self._forgotten[topic][publisher] = enclosed[:_HEAD_SIZE]
 
     def after(
         self, topics: Collection[str], positions: Mapping[int, int], since_ns: int
@@ -84,8 +83,8 @@ class History:
         if started_ns is None or started_ns > since_ns:
             return False
         return not any(
-            topic in heads and is_newer(remembered(topic, heads[topic]), positions, since_ns)
-            for heads in self._forgotten.values()
+            is_newer(remembered(topic, head), positions, since_ns)
+            for head in self._forgotten.get(topic, {}).values()
         )
 
 

@@ -107,7 +107,7 @@ def gaps_header(gaps: list[str]) -> bytes:
     return text if len(text) <= LONGEST_HEADER else b"*"
 
 
-class PollConsumer(Threadless, AsyncHttpConsumer):  # type: ignore[misc]  # it has no types
+class PollConsumer(AsyncHttpConsumer, Threadless):  # type: ignore[misc]  # it has no types
     """Answers one poll."""
 
     channel_layer_alias = "none: the hub has it"

@@ -1,5 +1,6 @@
 """Consumers that stay in the event loop."""
 
+import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -16,7 +17,7 @@ class Threadless(AsyncConsumer):  # type: ignore[misc]  # Channels publishes no 
 
     Channels goes there to close database connections that have become old. A consumer that uses no
     database has none, and one that reaches it through ``database_sync_to_async`` has them closed
-    by that.
+    by that. The last of a consumer's bases, so that those before it come to have their say.
     """
 
     async def __call__(
@@ -34,6 +35,8 @@ class Threadless(AsyncConsumer):  # type: ignore[misc]  # Channels publishes no 
         with contextlib.suppress(StopConsumer):
             while True:
                 await self.dispatch(await receive())
+                # A message that has come is received without waiting: everybody else has a turn.
+                await asyncio.sleep(0)
 
     async def dispatch(self, message: Message) -> None:
         handler = getattr(self, get_handler_name(message), None)

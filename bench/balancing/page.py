@@ -48,6 +48,10 @@ _EXPLAINED = {
     "exceptions": "ab: the same failures once more, as the poll saw them",
     "connect": "no connection could be made",
     "read": "wrk: a connection ended, after a reply or within one; wrk does not tell which",
+    "status": "an answer with another status than 200; 502 to 504 are a proxy's own words",
+    "closed": "the socket was closed with this code before all replies had come",
+    "wrong body": "the answer was not what the application gives",
+    "no local port left": "the machine had no port for another connection: nobody was asked",
     "error -1": "loadtest: refused, reset, timed out or a wrong status; it does not tell which",
 }
 
@@ -241,8 +245,7 @@ def _errors(study: Study, readings: Readings) -> Iterator[str]:
         counted = any(one.valid for one in readings.all)
         yield ("None: every reply came." if counted else "Nothing was measured that counts.") + "\n"
     for kind in kinds:
-        known = _EXPLAINED.get(kind) or _EXPLAINED.get(kind.partition(":")[0])
-        yield f"- `{kind}`: {known or 'as the tool or the system calls it'}"
+        yield f"- `{kind}`: {explained(kind) or 'as the tool or the system calls it'}"
     if kinds:
         yield ""
     overflows = {
@@ -259,6 +262,12 @@ def _errors(study: Study, readings: Readings) -> Iterator[str]:
                 "server is a short queue."
             )
     yield ""
+
+
+def explained(kind: str) -> str | None:
+    """Return what an error is, also of those that name more: a status, a code, a phase's error."""
+    names = (kind, kind.partition(":")[0], kind.partition(" ")[0])
+    return next((_EXPLAINED[name] for name in names if name in _EXPLAINED), None)
 
 
 def _disagreements(study: Study, readings: Readings) -> Iterator[str]:

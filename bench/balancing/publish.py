@@ -9,9 +9,9 @@ from rich.progress import Progress
 from rich.table import Table
 
 from bench import provenance
-from bench.balancing.cells import ECHO_STUDY, HTTP_STUDY, EchoCell
+from bench.balancing.cells import ECHO_STUDY, HTTP_STUDY, EchoCell, HttpCell
 from bench.balancing.chart import charts
-from bench.balancing.figures import Readings, rps
+from bench.balancing.figures import FIGURES, Readings, rps
 from bench.balancing.page import error_text, heading, ratio_text, readme
 from bench.balancing.reading import Reading, Study, read, read_study, write, write_study
 from bench.balancing.remarks import ranged
@@ -50,7 +50,7 @@ def measure(
     readings = Readings(tuple(found))
     publish((about, readings), folder)
     for cell in plan.cells:
-        console.print(table(plan, about, readings, cell.name, heading(cell).replace("`", "")))
+        console.print(table(plan, readings, cell))
     console.print(f"{folder}/README.md", soft_wrap=True, highlight=False)
     return about, readings
 
@@ -139,25 +139,26 @@ def line(reading: Reading) -> str:
     )
 
 
-def table(plan: Plan, about: Study, readings: Readings, cell: str, title: str) -> Table:
+def table(plan: Plan, readings: Readings, asked: HttpCell | EchoCell) -> Table:
     """Return one cell for the terminal: a row for each column and tool."""
+    title, cell = heading(asked).replace("`", ""), asked.name
     shown = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    heads = ("", "", "times", "per second", "per CPU-s", "CPU max", "MB", "pids", "errors")
+    named = {"rps": "per second", "per_cpu_s": "per CPU-s"}
+    if isinstance(asked, EchoCell) and asked.detail:
+        named |= {name: FIGURES[name].label for name in ("connects", "closes")}
+    named |= {"cpu_max": "CPU max", "pss_mb": "MB", "processes": "pids"}
+    heads = ("", "", "times", *named.values(), "errors")
     for place, head in enumerate(heads):
         shown.add_column(head, justify="left" if place < 2 or head == "errors" else "right")
     first = plan.columns[0]
     for column in plan.columns:
         for tool in (one.name for each, one in plan.pairs() if each.name == cell):
             if not readings.of(cell, tool, column.name):
-                shown.add_row(
-                    column.name, tool, *["–"] * 6, readings.why_not(cell, tool, column.name)
-                )
+                why = readings.why_not(cell, tool, column.name)
+                shown.add_row(column.name, tool, *["–"] * (len(named) + 1), why)
                 continue
-            found = {
-                name: readings.spread(cell, tool, column.name, name)
-                for name in ("rps", "per_cpu_s", "cpu_max", "pss_mb", "processes")
-            }
-            texts = ["–" if one is None else ranged(one) for one in found.values()]
+            found = [readings.spread(cell, tool, column.name, name) for name in named]
+            texts = ["–" if one is None else ranged(one) for one in found]
             times = ratio_text(readings.ratio(cell, tool, (column.name, first.name)))
             shown.add_row(
                 column.name, tool, times, *texts, error_text(readings, cell, tool, column)

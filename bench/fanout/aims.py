@@ -16,7 +16,7 @@ SOCKET_LATENCY_MOST = 0.60
 CHURN_DELIVERIES = 10_000_000
 # Where each way of delivery is near what it carries. Under one and the same small load there is
 # little for a hub to put into one frame, and the aim is about what a process can carry.
-CARRIED = ("limit", "subscribers")
+CARRIED = ("limit", "subscribers", "redis")
 COMPARED = ("limit", "compare")
 MOST_P95_MS = 250.0
 WRONG = ("lost", "missing", "duplicated", "reordered")

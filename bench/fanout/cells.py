@@ -14,6 +14,7 @@ QUESTIONS = {
     "compare": "The same feed, delivered by group_send and by a hub",
     "limit": "As much as one server process carries",
     "subscribers": "Cost against subscribers of a topic",
+    "redis": "A hundred subscribers a topic, on the layers of channels_redis",
     "load": "Cost against the messages published a second",
     "topics": "Cost against the number of topics",
     "sizes": "Cost against the size of a message",
@@ -125,6 +126,14 @@ def _subscribers() -> Iterator[Cell]:
         yield Cell("subscribers", variant("hub"), 500, subscribers, 500, carried / subscribers)
 
 
+def _redis() -> Iterator[Cell]:
+    """A message takes so long there that twenty subscribers hardly share it out."""
+    rates = {("hub", "redis"): 1_000.0, ("hub", "redis_pubsub"): 2_000.0}
+    rates |= {("group", "redis"): 30.0, ("group", "redis_pubsub"): 50.0}
+    for (delivery, layer), rate in rates.items():
+        yield Cell("redis", variant(delivery, layer), 500, 100, 500, rate)
+
+
 def _load() -> Iterator[Cell]:
     for rate in (10.0, 100.0, 300.0):
         yield Cell("load", variant("group"), rate=rate)
@@ -178,6 +187,7 @@ _ASKED = {
     "compare": _compare,
     "limit": _limit,
     "subscribers": _subscribers,
+    "redis": _redis,
     "load": _load,
     "topics": _topics,
     "sizes": _sizes,

@@ -22,6 +22,10 @@ def carried(results: Results) -> Iterator[str]:
             found = times(ratio(results, pair.first, pair.second, RATE))
             yield f"| {pair.first[0].layer} | {group} | {hub} | {found} |"
     yield ""
+    for pair in pairs(results, "redis"):
+        outcome, found = pair.first[0], times(ratio(results, pair.first, pair.second, RATE))
+        subscribers = f"{outcome.fan_out:g} subscribers a topic"
+        yield f"- Hub over group_send, with {subscribers}, {outcome.layer}: {found}."
     yield from (f"- {one}" for one in (*limit(results), *lost(results)))
     judged = verdicts(results)
     missed = [one for one in judged if not one.reached]

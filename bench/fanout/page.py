@@ -30,7 +30,7 @@ from bench.reference import websocket_fanout
 from bench.spreads import times
 from bench.theme import Drawing
 
-COMPARED = ("compare", "limit")
+COMPARED = ("compare", "limit", "redis")
 TITLES = QUESTIONS | {SEARCH: f"The most users of one process at a p95 of {MOST_P95_MS:g} ms"}
 WORDS = {True: "reached", False: "**missed**", None: "not measured"}
 

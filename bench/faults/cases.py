@@ -21,7 +21,7 @@ from bench.proxies import PROXIES, Proxy
 from bench.supervise import Deployment, tree
 
 BEFORE_S, AFTER_S = 0.5, 2.0
-DOWN_S = 2.0
+DOWN_S = 5.0  # longer than it takes a proxy's checks to notice
 STALLED_S = 0.3  # a process is stopped before it is killed, so that requests wait in it
 BACK_S = 30.0  # within which what was stopped must serve again, on a busy machine
 RELOADS = 3

@@ -106,6 +106,33 @@ async def test_threadless_consumer_with_a_layer_hears_both_client_and_layer():
     await socket.wait()
 
 
+async def test_client_that_sends_without_end_leaves_everybody_else_a_turn():
+    turns = 0
+
+    class Counting(Threadless):
+        channel_layer_alias = "none"
+        received = 0
+
+        async def websocket_receive(self, _):
+            self.received += 1
+            if self.received == 100:
+                raise StopConsumer
+
+    async def at_once():
+        return {"type": "websocket.receive"}
+
+    async def other():
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.ensure_future(other())
+    await Counting()({"type": "websocket"}, at_once, None)
+    task.cancel()
+    assert turns > 90
+
+
 async def test_message_that_a_consumer_has_no_handler_for_is_named():
     with pytest.raises(ValueError, match=r"no handler for a message of type 'no\.such'"):
         await Threadless().dispatch({"type": "no.such"})

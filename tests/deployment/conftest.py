@@ -7,6 +7,7 @@ left idle there while other tests go on.
 import configparser
 import http.client
 import os
+import re
 import shlex
 import shutil
 import socket
@@ -61,6 +62,21 @@ def deployment(request, installed):
     """Each variant in turn, ready; all tests of a module see it before the next one starts."""
     with deployed(installed(request.param)) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def taken_out():
+    """Return a function that does to a configuration what the document says takes a process out."""
+    document = (ROOT / "docs" / "balancing.md").read_text()
+
+    def taken_out(proxy, text, port):
+        row = rf"^\| {proxy.name} \| `([^`]+)` \| `kill -{proxy.reload.removeprefix('SIG')}` \|"
+        word = re.search(row, document, re.MULTILINE | re.IGNORECASE)[1]
+        without, lines = re.subn(rf"(?m)^( .*:{port}\b.*?)(;?)$", rf"\1 {word}\2", text)
+        assert lines == 1
+        return without
+
+    return taken_out
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,8 @@ The idle sockets of ``fronts`` are opened first, so that they wait while these t
 import contextlib
 import http.client
 import json
+import os
+import signal
 import socket
 import statistics
 import time
@@ -16,10 +18,12 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from bench.environment import MESSAGE_BYTES
-from bench.faults.cases import FAULTS, outcome
+from bench import ports
+from bench.environment import HOST, MESSAGE_BYTES, ROOT
+from bench.faults.cases import DOWN_S, FAULTS, outcome
 from bench.faults.traffic import CLIENTS
-from bench.supervise import deployed
+from bench.proxies import PROXIES as FRONTS
+from bench.supervise import deployed, tree
 from bench.variants import Variant
 
 pytestmark = pytest.mark.server
@@ -27,6 +31,7 @@ PROXIES = ("nginx", "haproxy", "apache")
 PATIENCE_S = 30.0
 PROCESSES = 4
 SOCKETS = 64
+HANG_FOUND_S = 15.0  # two checks in a row must have waited in vain
 
 
 def behind(proxy, server, layer="none"):
@@ -118,6 +123,7 @@ class TestSockets:
         assert found.sockets_ended.keys() == {"closed 1012"}
         assert found.sockets_lost == 0
         assert 0 < found.sockets_inevitable < found.sockets / 2
+        assert found.messages_lost <= found.sockets_inevitable
         assert_front_refused_no_socket(found, sockets)
         assert found.messages_wrong == 0
 
@@ -129,6 +135,7 @@ class TestSockets:
         assert_front_refused_no_socket(found, sockets)
         assert found.sockets_lost == 0
         assert 0 < found.sockets_inevitable < found.sockets / 2
+        assert found.messages_lost <= found.sockets_inevitable
         assert found.messages_wrong == 0
 
     def test_clients_are_refused_at_once_while_every_process_is_down(self, sockets):
@@ -140,10 +147,51 @@ class TestSockets:
         assert begun <= allowed, found.results
         assert found.median_failure_ms < 100
         assert found.slowest_failure_ms < 2_000
+        assert found.slowest_ms < 1_000 * DOWN_S, "somebody waited until a process was back"
         begun = sum(found.handshakes_failed.values()) - found.handshakes_failed[said]
         assert begun <= 2, found.handshakes_failed
         assert found.sockets_ended == {"closed 1012": found.sockets}
         assert ask(sockets, "/") == (200, b"OK")
+
+    def test_process_that_is_taken_out_keeps_its_sockets_and_gets_no_other(
+        self, sockets, taken_out
+    ):
+        proxy, port = FRONTS[sockets.variant.proxy], ports.application(sockets.variant)[0]
+        file = ROOT / "run" / proxy.file
+        before = file.read_text()
+        try:
+            with contextlib.ExitStack() as stack:
+                old = [stack.enter_context(open_socket(sockets)) for _ in range(2 * PROCESSES)]
+                out = healthz(HOST, port)["pid"]
+                staying = [one for one in old if process(one) == str(out)]
+                assert staying
+                file.write_text(taken_out(proxy, before, port))
+                FAULTS["reload"].cause(sockets)
+                new = [stack.enter_context(open_socket(sockets)) for _ in range(4 * PROCESSES)]
+                assert len(set(map(process, new))) == PROCESSES - 1
+                assert str(out) not in set(map(process, new))
+                for one in staying:
+                    one.send("still here")
+                    assert one.recv(timeout=PATIENCE_S) == "still here"
+        finally:
+            file.write_text(before)
+            FAULTS["reload"].cause(sockets)
+
+    def test_process_that_hangs_is_left_out_where_the_proxy_asks_how_it_is(self, sockets):
+        """nginx asks nobody, and Apache waits for an answer as long as for any other."""
+        found = sockets.variant.proxy == "haproxy"
+        pid = healthz(HOST, ports.application(sockets.variant)[0])["pid"]
+        assert pid in tree(sockets.pid)
+        with contextlib.ExitStack() as stack:
+            # So many on each of the others that every request would go to the one that hangs.
+            for one in [stack.enter_context(open_socket(sockets)) for _ in range(SOCKETS)]:
+                if process(one) == str(pid):
+                    one.close()
+            os.kill(pid, signal.SIGSTOP)
+            stack.callback(os.kill, pid, signal.SIGCONT)
+            time.sleep(HANG_FOUND_S if found else 0.0)
+            answered = [answers(sockets) for _ in range(8)]
+        assert all(answered) if found else not any(answered)
 
 
 class TestRequests:
@@ -180,6 +228,8 @@ class TestRequests:
             "X_Forwarded_For": "203.0.113.8",
             "X-Forwarded-Proto": "https",
             "X_Forwarded_Proto": "https",
+            "X-Forwarded-Ssl": "on",
+            "SCRIPT_NAME": "/healthz",
         }
         _, answer = ask(requests, "/healthz", lies)
         assert json.loads(answer)["client"] == {
@@ -189,10 +239,27 @@ class TestRequests:
         }
 
 
-def ask(deployment, path, headers=None):
+def answers(deployment):
+    """Whether a request is answered within a second."""
+    try:
+        return ask(deployment, "/", timeout=1.0)[0] == 200
+    except TimeoutError:
+        return False
+
+
+def healthz(host, port):
+    connection = http.client.HTTPConnection(host, port, timeout=PATIENCE_S)
+    try:
+        connection.request("GET", "/healthz")
+        return json.loads(connection.getresponse().read())
+    finally:
+        connection.close()
+
+
+def ask(deployment, path, headers=None, timeout=PATIENCE_S):
     connection = http.client.HTTPConnection(
         deployment.base_url.removeprefix("http://"),
-        timeout=PATIENCE_S,
+        timeout=timeout,
         source_address=("127.0.0.2", 0),
     )
     try:

@@ -21,7 +21,7 @@ from bench.balancing.cells import (
 from bench.balancing.chart import charts
 from bench.balancing.figures import FIGURES, Readings
 from bench.balancing.measure import sent
-from bench.balancing.page import heading, readme
+from bench.balancing.page import explained, heading, readme
 from bench.balancing.reading import Study, read, read_study, write, write_study
 from bench.balancing.remarks import remarks, rounding
 from bench.balancing.rounds import Plan
@@ -316,6 +316,32 @@ def test_front_is_held_to_the_first_column_and_to_what_that_differs_by_from_itse
     page = readme(study, readings)
     assert nginx in page
     assert f"to a factor of {'1.30' if again > 1_000 else '1.000'} per server-CPU-second" in page
+
+
+def test_page_has_what_each_front_used_beside_what_was_published(reading, study):
+    one, other = reading(), reading(column=NGINX.name)
+    other = replace(other, server=replace(other.server, pss_max_bytes=70_000_000, processes_max=7))
+    _, _, resources = readme(study, Readings((one, other))).partition("## Resources\n")
+    lines = resources.partition("\n## ")[0].splitlines()
+    rows = [[part.strip() for part in line.strip("|").split("|")] for line in lines]
+    assert ["CPU max, cores", "0.95", "0.95"] in rows
+    assert ["memory, MB", "50", "70"] in rows
+    assert ["processes", "2", "7"] in rows
+    assert ["published", "2", "13"] in rows
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("status 503", "another status"),
+        ("closed 1011", "closed with this code"),
+        ("closed early", "before the reply did"),
+        ("opening: status 502", "handshakes"),
+        ("no local port left", "nobody was asked"),
+    ],
+)
+def test_error_that_names_more_is_explained_by_its_kind(kind, said):
+    assert said in explained(kind)
 
 
 def test_page_has_what_each_front_does_of_its_processor_beside_what_it_does_of_the_time(

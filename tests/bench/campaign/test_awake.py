@@ -57,7 +57,7 @@ def test_command_that_measures_keeps_them_awake_and_says_so(name, expected, devi
 
     @click.command()
     def command():
-        said.append(provenance.machine()["idle_processors"])
+        said.append(provenance.machine(provenance.Pinning(None, None))["idle_processors"])
 
     monkeypatch.setattr(cli.LazyGroup, "get_command", lambda *_: command)
     assert CliRunner().invoke(cli.main, [name]).exit_code == 0

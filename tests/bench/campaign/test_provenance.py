@@ -11,6 +11,11 @@ from bench import interpreter, provenance
 from bench.provenance import PROJECT, Pinning, anonymous, pinning
 
 
+def test_processors_of_both_sides_count_where_this_one_is_kept_to_one(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})
+    assert provenance.machine(Pinning(server=(1, 2), generator=(0,)))["usable_processors"] == 3
+
+
 @pytest.mark.parametrize(
     ("cpus", "siblings", "expected"),
     [
