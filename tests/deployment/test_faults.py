@@ -130,7 +130,8 @@ class TestSockets:
     def test_kill_of_a_process_loses_only_the_sockets_it_had(self, sockets):
         found = outcome(sockets, FAULTS["kill"])
         assert found.requests > 50
-        assert found.slowest_ms > 100, "nobody was waiting for the process that was killed"
+        waited = found.slowest_ms > 100 or found.requests_lost > 0
+        assert waited, "nobody was waiting for the process that was killed"
         assert found.requests_lost <= spared(sockets), found.results
         assert_front_refused_no_socket(found, sockets)
         assert found.sockets_lost == 0
