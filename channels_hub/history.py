@@ -58,9 +58,7 @@ class History:
         self.size_bytes -= len(enclosed)
         if topic in self._since_ns:
             _, publisher, _, _, _ = HEADER.unpack_from(enclosed, LENGTH.size)
-            if topic not in self._forgotten:
-                self._forgotten[topic] = {}
-            self._forgotten[topic][publisher] = enclosed[:_HEAD_SIZE]
+            self._forgotten.setdefault(topic, {})[publisher] = enclosed[:_HEAD_SIZE]
 
     def after(
         self, topics: Collection[str], positions: Mapping[int, int], since_ns: int

@@ -1,12 +1,14 @@
 """Fixtures that more than one folder of tests needs."""
 
+import asyncio
 import os
 import shutil
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -62,6 +64,28 @@ def run_pytest(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]
         )
 
     return run
+
+
+@pytest.fixture
+def turns() -> Callable[[], AbstractAsyncContextManager[list[None]]]:
+    """Return a block with a list that grows with each turn that the loop's other tasks have."""
+
+    @asynccontextmanager
+    async def turns() -> AsyncIterator[list[None]]:
+        had: list[None] = []
+
+        async def other() -> None:
+            while True:
+                had.append(None)
+                await asyncio.sleep(0)
+
+        task = asyncio.create_task(other())
+        try:
+            yield had
+        finally:
+            task.cancel()
+
+    return turns
 
 
 @pytest.fixture(scope="session")

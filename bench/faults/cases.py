@@ -147,7 +147,7 @@ def _ms(seconds: float) -> float:
 def kill_one(deployment: Deployment) -> set[int]:
     """Kill a process over what it was asked; supervisord, or its parent, starts another."""
     port = ports.application(deployment.variant)[0]
-    pid = _own(deployment, port)
+    pid = own(deployment, port)
     os.kill(pid, signal.SIGSTOP)
     time.sleep(STALLED_S)
     os.kill(pid, signal.SIGKILL)
@@ -158,7 +158,7 @@ def kill_one(deployment: Deployment) -> set[int]:
 def restart_one(deployment: Deployment) -> set[int]:
     """Stop a server as one does to bring out a new version, and start it again."""
     port = ports.application(deployment.variant)[0]
-    _own(deployment, port)
+    own(deployment, port)
     name, pid = next(iter(_programs(deployment).items()))
     ended = tree(pid)
     control.stop(name)
@@ -170,7 +170,7 @@ def restart_one(deployment: Deployment) -> set[int]:
 def stop_all(deployment: Deployment) -> set[int]:
     """Stop every server for a while."""
     for port in ports.application(deployment.variant):
-        _own(deployment, port)
+        own(deployment, port)
     programs = _programs(deployment)
     ended = {member for pid in programs.values() for member in tree(pid)}
     control.stop(*programs)
@@ -228,7 +228,7 @@ def _programs(deployment: Deployment) -> dict[str, int]:
     return dict(sorted(found.items()))
 
 
-def _own(deployment: Deployment, port: int) -> int:
+def own(deployment: Deployment, port: int) -> int:
     """Return the pid of the process of ``deployment`` that serves on ``port``.
 
     Raises ``Unharmed`` where nobody does, or somebody else's: no fault may hit a stranger.

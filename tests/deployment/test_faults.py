@@ -19,11 +19,11 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from bench import ports
-from bench.environment import HOST, MESSAGE_BYTES, ROOT
-from bench.faults.cases import DOWN_S, FAULTS, outcome
+from bench.environment import MESSAGE_BYTES, ROOT
+from bench.faults.cases import DOWN_S, FAULTS, outcome, own
 from bench.faults.traffic import CLIENTS
 from bench.proxies import PROXIES as FRONTS
-from bench.supervise import deployed, tree
+from bench.supervise import deployed
 from bench.variants import Variant
 
 pytestmark = pytest.mark.server
@@ -163,7 +163,7 @@ class TestSockets:
         try:
             with contextlib.ExitStack() as stack:
                 old = [stack.enter_context(open_socket(sockets)) for _ in range(2 * PROCESSES)]
-                out = healthz(HOST, port)["pid"]
+                out = own(sockets, port)
                 staying = [one for one in old if process(one) == str(out)]
                 assert staying
                 file.write_text(taken_out(proxy, before, port))
@@ -181,8 +181,7 @@ class TestSockets:
     def test_process_that_hangs_is_left_out_where_the_proxy_asks_how_it_is(self, sockets):
         """nginx asks nobody, and Apache waits for an answer as long as for any other."""
         found = sockets.variant.proxy == "haproxy"
-        pid = healthz(HOST, ports.application(sockets.variant)[0])["pid"]
-        assert pid in tree(sockets.pid)
+        pid = own(sockets, ports.application(sockets.variant)[0])
         with contextlib.ExitStack() as stack:
             # So many on each of the others that every request would go to the one that hangs.
             for one in [stack.enter_context(open_socket(sockets)) for _ in range(SOCKETS)]:
@@ -246,15 +245,6 @@ def answers(deployment):
         return ask(deployment, "/", timeout=1.0)[0] == 200
     except TimeoutError:
         return False
-
-
-def healthz(host, port):
-    connection = http.client.HTTPConnection(host, port, timeout=PATIENCE_S)
-    try:
-        connection.request("GET", "/healthz")
-        return json.loads(connection.getresponse().read())
-    finally:
-        connection.close()
 
 
 def ask(deployment, path, headers=None, timeout=PATIENCE_S):

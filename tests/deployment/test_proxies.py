@@ -162,9 +162,12 @@ class TestFront:
         assert ask(front, "GET", "/ws/echo/")[0] == 426
 
 
-@pytest.fixture
-def handshakes():
-    """The headers of the handshakes that an application is sent; and its port."""
+@pytest.fixture(params=PROXIES.values(), ids=PROXIES)
+def handshakes(request, fronts, tmp_path_factory):
+    """The headers of the handshakes that an application is sent; and the URL of what is in front.
+
+    Daphne has no way to show what it was sent.
+    """
     received = []
 
     class Application(BaseHTTPRequestHandler):
@@ -180,18 +183,14 @@ def handshakes():
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Application) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        yield received, server.server_port
+        folder = tmp_path_factory.mktemp("handshakes")
+        yield received, fronts.put_in_front(request.param, [server.server_port], folder)
         server.shutdown()
 
 
 @pytest.mark.server
-@each_proxy
-def test_handshake_says_what_the_proxy_knows_and_nothing_that_the_client_claims(
-    proxy, fronts, handshakes, tmp_path_factory
-):
-    """In front of an application that shows what it was sent: Daphne has no way to."""
-    received, port = handshakes
-    url = fronts.put_in_front(proxy, [port], tmp_path_factory.mktemp("handshakes"))
+def test_handshake_says_what_the_proxy_knows_and_nothing_that_the_client_claims(handshakes):
+    received, url = handshakes
     upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Origin": url}
     ask(url, "GET", "/ws/echo/", headers=upgrade | KEY | LIES, source="127.0.0.2")
     (headers,) = received
@@ -206,12 +205,8 @@ def test_handshake_says_what_the_proxy_knows_and_nothing_that_the_client_claims(
 
 
 @pytest.mark.server
-@each_proxy
-def test_upgrade_to_anything_but_a_websocket_is_not_passed_on(
-    proxy, fronts, handshakes, tmp_path_factory
-):
-    received, port = handshakes
-    url = fronts.put_in_front(proxy, [port], tmp_path_factory.mktemp("upgrades"))
+def test_upgrade_to_anything_but_a_websocket_is_not_passed_on(handshakes):
+    received, url = handshakes
     asked = KEY | {"Connection": "Upgrade, HTTP2-Settings", "HTTP2-Settings": ""}
     for upgrade in ("h2c", "websocket, h2c", "h2c, websocket"):
         ask(url, "GET", "/ws/echo/", headers=asked | {"Upgrade": upgrade})
