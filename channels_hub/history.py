@@ -45,6 +45,10 @@ class History:
         self._since_ns.pop(topic, None)
         self._forgotten.pop(topic, None)
 
+    def started_ns(self, topics: Collection[str]) -> int:
+        """Return since when all that is remembered of ``topics`` is; 0 where it is none of them."""
+        return max((self._since_ns.get(topic, 0) for topic in topics), default=0)
+
     def add(self, topic: str, enclosed: bytes) -> None:
         """Remember a record of ``topic``."""
         self._records.append(enclosed)

@@ -3,8 +3,8 @@
 Between two polls a session keeps the client's outbox in the process. The cursor numbers the
 batches, so a batch whose answer was lost on the way is given again, and one that arrived is not. A
 process that does not know the session, because the client was sent elsewhere or the lease ended,
-starts a new one at the cursor's positions: it asks every hub what it remembers, and names each
-topic for which nobody can vouch as a gap.
+starts a new one at the cursor's positions: it gives what its hub remembers, asks the other hubs
+where that is not enough, and names each topic for which nobody can vouch as a gap.
 """
 
 import asyncio

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import itertools
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
 
 # How long to wait for hubs that may not exist. Reached only where a topic is covered by nobody.
 PATIENCE_S = 0.5
+# How long a publisher may take from when it stamps a record until it has reached every process that
+# wanted it then. What it stamped before a topic was joined here comes to the others only, and they
+# are not asked before they must have it.
+SETTLE_S = 0.25
 CHUNK_BYTES = 256 * 1024
 # One hub's answer at most: more than an outbox of 10,000 records of one KiB, so that a client who
 # fell behind can be caught up; and the answers of four hubs fit into what channels_ipc spools for
@@ -43,11 +48,12 @@ class Question:
 
 
 class Recaller:
-    """Asks all hubs, this process's own among them, and answers when one of them asks.
+    """Knows what its own hub remembers, asks the others, and answers when one of them asks.
 
     When ``recall`` returns, the asking hub has taken off its channel whatever was published before
     the newest record that it returns: a channel is first in, first out, and the hub that answered
-    had that record before it answered.
+    had that record before it answered. What the asking hub took off before then, and the other only
+    after its answer, is in what is returned: its own history is looked at last.
     """
 
     def __init__(self, hub: "Hub") -> None:
@@ -61,10 +67,34 @@ class Recaller:
     async def recall(
         self, topics: Collection[str], positions: Mapping[int, int], since_ns: int
     ) -> Recollection:
-        """Return what is remembered of ``topics`` after ``positions`` (see ``History``)."""
+        """Return what is remembered of ``topics`` after ``positions`` (see ``History``).
+
+        The caller must not wait between this and taking over from it: what comes meanwhile is not
+        in it.
+        """
+        history = self._hub.history
+        found = Recollection()
+        missing = {topic for topic in topics if not history.covers(topic, positions, since_ns)}
+        if missing:
+            settled_s = history.started_ns(missing) / 1e9 + SETTLE_S
+            await asyncio.sleep(max(0.0, min(SETTLE_S, settled_s - time.time())))
+            await self._ask(missing, positions, since_ns, found)
+        for record in history.after(topics, positions, since_ns):
+            found.records[record.publisher, record.position] = record
+        found.covered.update(
+            topic for topic in topics if history.covers(topic, positions, since_ns)
+        )
+        return found
+
+    async def _ask(
+        self,
+        topics: Collection[str],
+        positions: Mapping[int, int],
+        since_ns: int,
+        found: Recollection,
+    ) -> None:
         request = next(self._requests)
         question = self._open[request] = Question()
-        found = Recollection()
         try:
             asked = {
                 "type": "hub.recall",
@@ -81,7 +111,6 @@ class Recaller:
         finally:
             del self._open[request]
             self._held_bytes -= question.size_bytes
-        return found
 
     async def _collect(
         self, answers: "asyncio.Queue[dict[str, Any]]", topics: set[str], found: Recollection
@@ -99,6 +128,8 @@ class Recaller:
                 found.covered.update(answer["covers"])
 
     async def _answer(self, message: dict[str, Any]) -> None:
+        if message["reply_to"] == self._hub.channel:
+            return  # its own question: it knows the answer
         history = self._hub.history
         positions = dict(message["positions"])
         since_ns = message["since_ns"]

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from channels_hub import Hub, Outbox
+from channels_hub import Hub, Outbox, recall
 from channels_hub.cursor import Cursor
 from channels_hub.history import Remembered
 from channels_hub.polling import PollSessions
@@ -124,3 +124,70 @@ async def test_record_that_comes_late_behind_what_was_recalled_is_given_and_no_o
     assert [unpack(record[LENGTH.size :]).topic for record in late.records] == ["b"]
     assert late.cursor.positions == moved.cursor.positions
     assert await everything(sessions, late.cursor) == ({"a": [], "b": []}, [])
+
+
+async def test_record_that_came_here_before_it_came_to_the_hub_that_vouches_is_not_lost(
+    hub, other_hub, layer, publisher, monkeypatch
+):
+    """A publisher reaches one process after another: a question can overtake it between two."""
+    await other_hub.subscribe(Outbox(), "a")
+    cursor = Cursor("elsewhere", 0, time.time_ns(), {})
+    await hub.subscribe(Outbox(), "a")
+    await publisher.publish("a", b"")
+    await asyncio.sleep(0)
+    group_send = layer.group_send
+
+    async def reach_here_only(group, message):
+        await layer.send(hub.channel, message)
+
+    monkeypatch.setattr(layer, "group_send", reach_here_only)
+    await publisher.publish("a", b"")
+    await asyncio.sleep(0)
+
+    async def reach_here_last(group, message):
+        if message["type"] == "hub.recall":
+            await layer.send(other_hub.channel, message)
+            await asyncio.sleep(0.1)
+        await group_send(group, message)
+
+    monkeypatch.setattr(layer, "group_send", reach_here_last)
+    moved = await PollSessions.of(hub).poll(A, cursor, 10)
+    assert (sequences(moved), moved.gaps) == ([1, 2], [])
+
+
+async def test_record_that_was_on_its_way_when_a_topic_was_joined_here_is_not_lost(
+    hub, other_hub, layer, publisher, monkeypatch
+):
+    """Its publisher knew of one member of the group, and had yet to send to it."""
+    await other_hub.subscribe(Outbox(), "a")
+    cursor = Cursor("elsewhere", 0, time.time_ns(), {})
+
+    async def reach_who_was_there(group, message):
+        await asyncio.sleep(recall.SETTLE_S / 2)
+        await layer.send(other_hub.channel, message)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(layer, "group_send", reach_who_was_there)
+        on_its_way = asyncio.create_task(publisher.publish("a", b""))
+        await asyncio.sleep(0)
+    moved = await PollSessions.of(hub).poll(A, cursor, 10)
+    await on_its_way
+    assert (sequences(moved), moved.gaps) == ([1], [])
+
+
+async def test_process_that_vouches_for_all_topics_itself_asks_nobody(
+    sessions, elsewhere, layer, publisher, monkeypatch
+):
+    first = await elsewhere.poll(AB, None, 10)
+    second = await sessions.poll(AB, None, 10)
+    for topic in "ab":
+        await publisher.publish(topic, b"")
+    asked = []
+
+    async def group_send(group, message):
+        asked.append(message["type"])
+
+    monkeypatch.setattr(layer, "group_send", group_send)
+    moved = await elsewhere.poll(AB, second.cursor, 10)
+    assert first.cursor.since_ns < second.cursor.since_ns
+    assert (len(moved.records), moved.gaps, asked) == (2, [], [])
