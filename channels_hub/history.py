@@ -7,6 +7,7 @@ from typing import NamedTuple
 from channels_hub.records import HEADER, LENGTH
 
 _HEAD_SIZE = LENGTH.size + HEADER.size
+MOST_HEADS = 1_000  # runs of publishers whose forgotten records a topic tells apart
 
 
 class Remembered(NamedTuple):
@@ -62,7 +63,13 @@ class History:
         self.size_bytes -= len(enclosed)
         if topic in self._since_ns:
             _, publisher, _, _, _ = HEADER.unpack_from(enclosed, LENGTH.size)
-            self._forgotten.setdefault(topic, {})[publisher] = enclosed[:_HEAD_SIZE]
+            heads = self._forgotten.setdefault(topic, {})
+            heads[publisher] = enclosed[:_HEAD_SIZE]
+            if len(heads) > MOST_HEADS:
+                # Who was there before the last of them is no longer vouched for.
+                newest_ns = max(remembered(topic, head).timestamp_ns for head in heads.values())
+                self._since_ns[topic] = newest_ns + 1
+                del self._forgotten[topic]
 
     def after(
         self, topics: Collection[str], positions: Mapping[int, int], since_ns: int

@@ -140,6 +140,7 @@ class Hub:
         }
         # Here and not with the first poll: a process of sockets alone can vouch for topics, too.
         self.recaller = Recaller(self)
+        self.polls: Any = None  # the clients that poll, where there are any: PollSessions
 
     @classmethod
     async def current(cls, alias: str = ALIAS) -> "Hub":
@@ -161,7 +162,7 @@ class Hub:
         channel = await self.layer.new_channel()
         await self.layer.group_add(HUBS, channel)
         self.channel = channel
-        for coroutine in (self._receive(), self._renew()):
+        for coroutine in (self._receive(), self._renew(), self._watch()):
             task = asyncio.get_running_loop().create_task(coroutine)
             self._tasks.add(task)
             task.add_done_callback(self._ended)
@@ -228,7 +229,12 @@ class Hub:
             if not clients:
                 del self._clients[topic]
                 idle.append(topic)
-        for portion in portions(idle):
+        # A client's handler may be cancelled; what it was the last to want is left all the same.
+        await asyncio.shield(self._leave_idle(idle))
+
+    async def _leave_idle(self, topics: list[str]) -> None:
+        failed = None
+        for portion in portions(topics):
             async with self._joining:
                 # Somebody may have come while this waited for its turn.
                 left = [
@@ -236,7 +242,12 @@ class Hub:
                     for topic in portion
                     if topic not in self._clients and topic in self._joined
                 ]
-                await self._leave(left)
+                try:
+                    await self._leave(left)
+                except Exception as error:  # noqa: BLE001 - raised once the others are left
+                    failed = error
+        if failed is not None:
+            raise failed
 
     async def _join(self, topics: list[str]) -> None:
         await all_of(self.layer.group_add(GROUP + topic, self.channel) for topic in topics)
@@ -261,6 +272,18 @@ class Hub:
                 async with self._joining:
                     await self._join([topic for topic in portion if topic in self._joined])
 
+    async def _watch(self) -> None:
+        """Fail where the process stood still for so long that messages to it may have expired.
+
+        With a message, some layers let the memberships of its channel expire, too.
+        """
+        expiry_s = getattr(self.layer, "expiry", 60)
+        while True:
+            began = time.monotonic()
+            await asyncio.sleep(expiry_s / 4)
+            if (stood_s := time.monotonic() - began) > expiry_s:
+                raise TimeoutError(f"the process stood still for some {stood_s:.0f} s")
+
     async def _receive(self) -> None:
         receive, channel = self.layer.receive, self.channel
         while True:
@@ -284,6 +307,9 @@ class Hub:
         clients = self._clients.get(topic)
         if not clients:
             self.ignored += 1
+            if topic in self._joined:
+                # It is about to be left, and until then this hub vouches for it.
+                self.history.add(topic, enclose(record))
             return
         enclosed = enclose(record)
         self.history.add(topic, enclosed)
@@ -336,3 +362,7 @@ class Hub:
         except ChannelFull:
             # It does not read its answers, and will take this hub for silent.
             logger.warning("%s is full: an answer was dropped", message["reply_to"])
+        except Exception:
+            # One that cannot be answered is no reason to stop; a layer that has failed shows at
+            # the next receive().
+            logger.exception("%r cannot be answered", message["reply_to"])

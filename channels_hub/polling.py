@@ -13,7 +13,6 @@ import time
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from channels_hub.cursor import Cursor
 from channels_hub.history import Remembered, is_newer, newest
@@ -30,8 +29,6 @@ TOPIC_AT = LENGTH.size + HEADER.size
 # What was published so long before a topic was live here has come by then, to whoever listened.
 ON_THE_WAY_NS = 5_000_000_000
 BACKLOG_BYTES = 64 * 1024 * 1024  # of recalled records that wait for their clients, in all
-
-_registries: WeakKeyDictionary[Hub, "PollSessions"] = WeakKeyDictionary()
 
 
 class UnknownSession(LookupError):  # noqa: N818 - the client can help: an outcome, not a fault
@@ -102,13 +99,18 @@ class Session:
     async def next(self, batch: int, timeout_s: float) -> Batch:
         """Return the batch after number ``batch``; an empty one if none comes in ``timeout_s``.
 
-        Raises ``Ended`` where more has come than the outbox holds.
+        Raises ``Ended`` where more has come than the outbox holds, and where the client has gone
+        on from ``batch`` while this waited for its turn.
         """
+        until_s = time.monotonic() + timeout_s
         async with self._turn:
             self.used_s = time.monotonic()
-            if self._last is not None and batch < self.cursor.batch:
+            if self._last is not None and batch == self.cursor.batch - 1:
                 return self._last
-            records = await self._take(timeout_s)
+            if batch != self.cursor.batch:
+                raise Ended("the client has gone on")
+            # A request that waited for an earlier one of its client's waits no longer than it said.
+            records = await self._take(max(0.0, until_s - time.monotonic()))
             self.used_s = time.monotonic()
             if not records and not self._gaps:
                 return Batch([], self.cursor)
@@ -152,8 +154,10 @@ class Session:
                 positions[publisher] = position
         since_ns = self.cursor.since_ns
         if not self._backlog:
-            # All of before is given, or named: the next process need not vouch for it again.
-            since_ns = max(since_ns, self.live_ns - ON_THE_WAY_NS)
+            # All of before is given, or named: the next process need not vouch for it again. This
+            # one can, by itself, as soon as all of before must have come.
+            come = not self.outbox.pending and time.time_ns() - self.live_ns > ON_THE_WAY_NS
+            since_ns = max(since_ns, self.live_ns if come else self.live_ns - ON_THE_WAY_NS)
         self.cursor = Cursor(self.cursor.session, self.cursor.batch + 1, since_ns, positions)
 
 
@@ -177,9 +181,9 @@ class PollSessions:
 
     @classmethod
     def of(cls, hub: Hub) -> "PollSessions":
-        sessions = _registries.get(hub)
+        sessions: PollSessions | None = hub.polls
         if sessions is None:
-            sessions = _registries[hub] = cls(hub, hub.recaller)
+            sessions = hub.polls = cls(hub, hub.recaller)
         return sessions
 
     async def poll(self, topics: frozenset[str], cursor: Cursor | None, timeout_s: float) -> Batch:

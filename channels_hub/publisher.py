@@ -66,7 +66,7 @@ class Publisher:
         self._passed = asyncio.Event()
 
     async def start(self) -> None:
-        """Find the hubs that are there. Without this, the first window waits for nobody."""
+        """Find the hubs that are there, to wait for them. Without a window this is not needed."""
         self._channel = await self.layer.new_channel()
         self._answers = asyncio.get_running_loop().create_task(self._listen())
         await self._send_barrier()
@@ -82,7 +82,14 @@ class Publisher:
         await asyncio.gather(self._answers, return_exceptions=True)
 
     async def publish(self, topic: str, body: bytes) -> int:
-        """Send ``body`` to ``topic``; return its sequence number there, counted from 1."""
+        """Send ``body`` to ``topic``; return its sequence number there, counted from 1.
+
+        Raises ``RuntimeError`` before ``start()``, where there is a window: no hub could answer.
+        """
+        if self.window and not self._channel:
+            raise RuntimeError(
+                "this publisher was not started: await start() first, or give it window=0"
+            )
         size = HEADER.size + len(check_topic(topic)) + len(body)
         if self.window and (
             self._messages >= self.window or self._bytes + size > self.window_bytes

@@ -2,6 +2,7 @@ import gc
 
 import pytest
 
+from channels_hub import history as history_module
 from channels_hub.history import History
 from channels_hub.records import Record, enclose, pack
 
@@ -72,6 +73,19 @@ def test_topic_that_was_left_is_not_covered_when_it_is_joined_again(history):
     history.start("a", now_ns=20)
     assert not history.covers("a", {}, since_ns=10)
     assert history.covers("a", {}, since_ns=20)
+
+
+def test_topic_of_very_many_publishers_keeps_a_bounded_memory_and_vouches_for_less(monkeypatch):
+    monkeypatch.setattr(history_module, "MOST_HEADS", 3)
+    history = History(limit_bytes=0)
+    history.start("a", now_ns=10)
+    for publisher in range(1, 4):
+        history.add(*told("a", 1, publisher, timestamp_ns=100 + publisher))
+    assert history.covers("a", {1: 1, 2: 1, 3: 1}, 50)
+    history.add(*told("a", 1, 4, timestamp_ns=104))
+    assert not history.covers("a", {1: 1, 2: 1, 3: 1, 4: 1}, 50)
+    assert not history.covers("a", {}, 104)
+    assert history.covers("a", {}, 105)
 
 
 def test_remembering_and_forgetting_give_the_garbage_collector_nothing_to_count():

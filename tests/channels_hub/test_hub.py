@@ -1,5 +1,6 @@
 import asyncio
 import logging
+import time
 
 import pytest
 from channels_redis.pubsub import RedisPubSubChannelLayer
@@ -121,6 +122,82 @@ def slowly(call):
         await call(group, channel)
 
     return called
+
+
+MANY = [f"t{number:03}" for number in range(200)]
+
+
+async def test_what_comes_while_a_topic_is_about_to_be_left_is_remembered(layer, hub, publisher):
+    """For as long as it is not left, the hub vouches for it."""
+    outbox, since_ns = Outbox(), time.time_ns()
+    await hub.subscribe(outbox, MANY)
+    layer.group_discard = slowly(layer.group_discard)
+    leaving = asyncio.create_task(hub.unsubscribe(outbox, MANY))
+    await asyncio.sleep(0)
+    await publisher.publish(MANY[-1], b"")
+    for _ in range(3):  # it was put into the channel, and is taken off before the topic is left
+        await asyncio.sleep(0)
+    assert (hub.ignored, leaving.done()) == (1, False)
+    assert hub.history.covers(MANY[-1], {}, time.time_ns())
+    assert len(hub.history.after(MANY, {}, since_ns)) == 1
+    await leaving
+
+
+async def test_topics_of_a_client_whose_handler_is_cancelled_are_left(layer, hub):
+    outbox = Outbox()
+    await hub.subscribe(outbox, MANY)
+    layer.group_discard = slowly(layer.group_discard)
+    leaving = asyncio.create_task(hub.unsubscribe(outbox, MANY))
+    await asyncio.sleep(0)
+    leaving.cancel()
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert leaving.cancelled()
+    assert not any(layer.groups.get(f"topic.{topic}") for topic in MANY)
+
+
+async def test_layer_that_fails_to_leave_some_topics_is_asked_to_leave_the_others(layer, hub):
+    outbox, discard = Outbox(), layer.group_discard
+    await hub.subscribe(outbox, MANY)
+
+    async def fail_once(group, channel):
+        if group == "topic.t000":
+            raise OSError("out of reach")
+        await discard(group, channel)
+
+    layer.group_discard = fail_once
+    with pytest.raises(OSError, match="out of reach"):
+        await hub.unsubscribe(outbox, MANY)
+    assert [topic for topic in MANY if layer.groups.get(f"topic.{topic}")] == ["t000"]
+
+
+async def test_hub_that_stood_still_until_messages_expired_tells_its_clients(layer, caplog):
+    layer.expiry = 0.2
+    hub, outbox = Hub(layer), Outbox()
+    await hub.start()
+    await hub.subscribe(outbox, {"a"})
+    await asyncio.sleep(0.1)
+    assert not hub.closed
+    time.sleep(0.3)  # noqa: ASYNC251 - it is the loop that is to stand still
+    with pytest.raises(Ended, match="stood still"):
+        await asyncio.wait_for(outbox.batch(), 5)
+    assert "stood still" in caplog.text
+
+
+async def test_one_that_cannot_be_answered_does_not_stop_the_hub(
+    hub, layer, publisher, take, caplog
+):
+    outbox = Outbox()
+    await hub.subscribe(outbox, {"a"})
+    await layer.send(hub.channel, {"type": "hub.barrier", "barrier": 1, "reply_to": ""})
+    await publisher.publish("a", b"")
+    assert len(await take(outbox, 1)) == 1
+    assert "cannot be answered" in caplog.text
+
+
+async def test_publisher_that_was_not_started_says_so(layer):
+    with pytest.raises(RuntimeError, match=r"await start\(\) first"):
+        await Publisher(layer).publish("a", b"")
 
 
 async def test_topic_unsubscribed_leaves_the_others_of_the_client_alone(hub, publisher, take):

@@ -1,4 +1,7 @@
 import asyncio
+import gc
+import time
+import weakref
 
 import pytest
 
@@ -116,6 +119,59 @@ async def test_gap_is_named_once_however_often_the_client_moves(
     again = await PollSessions.of(third).poll(A, moved.cursor, 0)
     await third.close()
     assert (moved.gaps, again.gaps) == (["a"], [])
+
+
+async def test_process_that_a_client_was_at_for_a_while_vouches_for_it_by_itself(
+    hub, sessions, other_hub, elsewhere, layer, publisher, monkeypatch
+):
+    monkeypatch.setattr(polling, "ON_THE_WAY_NS", 50_000_000)
+    first = await sessions.poll(A, None, 10)
+    moved = await elsewhere.poll(A, first.cursor, 0)
+    await hub.close()
+    await asyncio.sleep(0.06)
+    await publisher.publish("a", b"")
+    then = await elsewhere.poll(A, moved.cursor, 10)
+    third = Hub(layer)
+    await third.start()
+    again = await PollSessions.of(third).poll(A, then.cursor, 0)
+    await third.close()
+    assert (sequences(then), again.gaps) == ([1], [])
+
+
+async def test_poll_that_waits_for_an_earlier_one_waits_no_longer_than_it_said(sessions):
+    first = await sessions.poll(A, None, 10)
+    began = time.monotonic()
+    await asyncio.gather(*(sessions.poll(A, first.cursor, 0.2) for _ in range(4)))
+    assert time.monotonic() - began < 0.6
+
+
+async def test_poll_that_its_client_went_on_from_while_it_waited_loses_nothing(sessions, publisher):
+    """It is not answered with the last batch, behind one that it may not have had."""
+    first = await sessions.poll(A, None, 10)
+    await publisher.publish("a", b"")
+    second = await sessions.poll(A, first.cursor, 10)
+    ahead = asyncio.create_task(sessions.poll(A, second.cursor, 10))
+    await asyncio.sleep(0)
+    late = asyncio.create_task(sessions.poll(A, first.cursor, 10))
+    await asyncio.sleep(0)
+    await publisher.publish("a", b"")
+    assert sequences(await ahead) == [2]
+    assert sequences(await late) == [1, 2]
+
+
+async def test_hub_is_gone_with_its_sessions(layer):
+    hub = Hub(layer)
+    await hub.start()
+    await PollSessions.of(hub).poll(A, None, 0)
+    for session in list(hub.polls._sessions.values()):
+        await hub.polls._end(session)
+    hub.polls._sweeper.cancel()
+    await hub.close()
+    gone = weakref.ref(hub)
+    del hub, session
+    await asyncio.sleep(0)
+    gc.collect()
+    assert gone() is None
 
 
 async def test_answer_is_no_larger_than_a_frame(sessions, elsewhere, publisher, monkeypatch):
