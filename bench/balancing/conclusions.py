@@ -1,24 +1,27 @@
-"""What follows from a study: each front held to the first column, by intervals only. Pure."""
+"""What follows from a study, by intervals: columns against the first, and each other. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from statistics import median
+from itertools import combinations
+from statistics import median, mode
 
 from bench.balancing.cells import Column
 from bench.balancing.figures import Readings
 from bench.balancing.reading import Study
 from bench.findings import MISSING, times
 from bench.intervals import Interval
+from bench.variants import SWARM_VARIANTS, VARIANTS
 
 FIGURES = {"per_cpu_s": "per server-CPU-second", "rps": "per second"}
 
 # By cell and tool.
 Intervals = dict[tuple[str, str], Interval]
+Pair = tuple[Column, Column]
 
 
 @dataclass(frozen=True)
 class Held:
-    """In how many pairs of a cell and a tool a column does more or less than the first.
+    """In how many pairs of a cell and a tool a column does more or less than another.
 
     ``low`` and ``high`` are the least and the greatest of the estimated ratios.
     """
@@ -42,15 +45,19 @@ def compared(study: Study, readings: Readings) -> Iterator[str]:
     """Yield the table and how to read it; nothing where there are too few rounds."""
     first, *others = study.columns
     twin = twin_of(study)
-    itself = {figure: intervals(study, readings, twin, figure) for figure in FIGURES}
-    found = {
-        (column, figure): held(
-            intervals(study, readings, column, figure), {} if column == twin else itself[figure]
-        )
-        for column in others
+    itself = {
+        figure: intervals(study, readings, (twin, first), figure) if twin else {}
         for figure in FIGURES
     }
-    if not any(found.values()):
+
+    def against(pair: Pair) -> list[Held | None]:
+        return [
+            held(intervals(study, readings, pair, figure), {} if twin in pair else itself[figure])
+            for figure in FIGURES
+        ]
+
+    found = {column: against((column, first)) for column in others}
+    if not any(one for row in found.values() for one in row):
         return
     yield (
         f"Each column against {first.name}: in how many pairs of a cell and a tool it does more, "
@@ -60,8 +67,26 @@ def compared(study: Study, readings: Readings) -> Iterator[str]:
     yield f"| | {' | '.join(FIGURES.values())} | requests or messages failed |"
     yield f"|---|{'---|' * len(FIGURES)}--:|"
     for column in study.columns:
-        texts = [_text(found.get((column, figure))) for figure in FIGURES]
+        texts = map(_text, found.get(column, [None] * len(FIGURES)))
         yield f"| {column.name} | {' | '.join(texts)} | {_failed(study, readings, column)} |"
+    if pairs := list(combinations(alike(study), 2)):
+        yield "\nThe fronts of as many processes against each other, by the same rule:\n"
+        yield f"| | {' | '.join(FIGURES.values())} |"
+        yield f"|---|{'---|' * len(FIGURES)}"
+        for one, other in pairs:
+            texts = map(_text, against((one, other)))
+            yield f"| {one.name} against {other.name} | {' | '.join(texts)} |"
+
+
+def alike(study: Study) -> list[Column]:
+    """Return the columns with something in front of as many processes as most such columns have."""
+    known = VARIANTS | SWARM_VARIANTS
+    fronted = {
+        column: known[column.variant].processes
+        for column in study.columns
+        if column.variant in known and known[column.variant].proxy != "direct"
+    }
+    return [column for column in fronted if fronted[column] == mode(fronted.values())]
 
 
 def held(found: Intervals, itself: Intervals) -> Held | None:
@@ -87,11 +112,9 @@ def twin_of(study: Study) -> Column | None:
     return next((one for one in others if one.variant and one.variant == first.variant), None)
 
 
-def intervals(study: Study, readings: Readings, column: Column | None, figure: str) -> Intervals:
-    """Return the intervals of the ratios of ``column`` to the first one, where there are some."""
-    if column is None:
-        return {}
-    names = column.name, study.columns[0].name
+def intervals(study: Study, readings: Readings, columns: Pair, figure: str) -> Intervals:
+    """Return the intervals of the ratios of one column to the other, where there are some."""
+    names = columns[0].name, columns[1].name
     pairs = [(cell.name, tool) for cell in study.cells for tool in study.tools]
     ratios = {pair: readings.ratio(*pair, names, figure) for pair in pairs}
     return {pair: one.interval for pair, one in ratios.items() if one and one.interval}

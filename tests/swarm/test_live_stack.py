@@ -1,9 +1,15 @@
 """A stack in a real engine: make swarm-test. Everything on loopback, in an engine of its own."""
 
+import contextlib
+import http.client
+import json
 import time
+from pathlib import Path
 
 import psutil
 import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
 
 from bench.contract import violations
 from bench.load import LoadSpec, running
@@ -14,6 +20,10 @@ pytestmark = [pytest.mark.swarm, pytest.mark.timeout(900)]
 
 UVICORN = SWARM_VARIANTS["uvicorn-redis-swarm-x4"]
 SCALED_S = 90.0  # eight Pythons that start at once
+PATIENCE_S = 30.0
+IDLE_S = 90.0
+SOCKETS = 64
+BODY_BYTES = 10_485_760  # swarm/haproxy.cfg
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +51,77 @@ def test_stack_gives_every_message_back(stack):
     assert not any(count for kind, count in verdicts.items() if kind != "good")
 
 
+def opened(stack, origin):
+    return connect(
+        f"{stack.base_url.replace('http', 'ws')}/ws/echo/",
+        origin=origin,
+        compression=None,
+        proxy=None,
+    )
+
+
+def asked(stack, method, path, headers):
+    """Return the status and the body of the answer to a request that sends no more than headers."""
+    address = stack.base_url.removeprefix("http://")
+    with contextlib.closing(http.client.HTTPConnection(address, timeout=PATIENCE_S)) as client:
+        client.request(method, path, headers=headers)
+        response = client.getresponse()
+        return response.status, response.read()
+
+
+def servers_of(stack):
+    """Return the application server of each container."""
+    members = psutil.Process(stack.engine.pid).children(recursive=True)
+    return [one for one in members if "uvicorn" in " ".join(one.cmdline())]
+
+
+def connections_to(server):
+    """How many connections to port 8000 are open where ``server`` is: in its container."""
+    rows = [line.split() for line in Path(f"/proc/{server.pid}/net/tcp").read_text().splitlines()]
+    return sum(row[1].endswith(f":{8000:04X}") and row[3] == "01" for row in rows[1:])
+
+
+def test_stack_believes_nothing_that_a_client_says_of_itself(stack):
+    lies = {
+        "X-Forwarded-For": "203.0.113.7",
+        "X_Forwarded_For": "203.0.113.8",
+        "X-Forwarded-Proto": "https",
+        "X-Real-IP": "203.0.113.9",
+        "Forwarded": "for=203.0.113.10;proto=https",
+    }
+    seen = [
+        json.loads(asked(stack, "GET", "/healthz", headers)[1])["client"] for headers in (lies, {})
+    ]
+    assert "203.0.113" not in str(seen)
+    assert [client["scheme"] for client in seen] == ["http", "http"]
+    assert seen[0]["forwarded_for"] == seen[1]["forwarded_for"]
+
+
+def test_stack_answers_a_body_above_its_limit_with_413(stack):
+    declared = {"Content-Length": str(BODY_BYTES + 1)}
+    assert asked(stack, "POST", "/digest/", declared)[0] == 413
+
+
+def test_stack_refuses_a_foreign_origin(stack):
+    with pytest.raises(InvalidStatus, match="403"), opened(stack, "http://elsewhere.example"):
+        pytest.fail("it opened")
+
+
+def test_sockets_are_spread_evenly_and_open_after_90_idle_seconds(stack):
+    with contextlib.ExitStack() as sockets:
+        clients = [sockets.enter_context(opened(stack, stack.base_url)) for _ in range(SOCKETS)]
+        time.sleep(IDLE_S)  # so the connections that haproxy keeps for requests are gone, too
+        counts = sorted(map(connections_to, servers_of(stack)))
+        for client in clients:
+            client.send("still here")
+            assert client.recv(timeout=PATIENCE_S) == "still here"
+    assert len(counts) == UVICORN.processes
+    assert all(14 <= count <= 18 for count in counts), counts
+
+
 def test_stack_is_not_run_by_root_and_none_of_it_is_published_elsewhere(stack):
     members = psutil.Process(stack.engine.pid).children(recursive=True)
-    servers = [one for one in members if "uvicorn" in " ".join(one.cmdline())]
+    servers = servers_of(stack)
     assert len(servers) == UVICORN.processes  # so the sampler sees them, too
     assert all(min(one.uids()) > 0 for one in servers)
     pids = {one.pid for one in members}

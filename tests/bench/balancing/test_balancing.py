@@ -318,6 +318,30 @@ def test_front_is_held_to_the_first_column_and_to_what_that_differs_by_from_itse
     assert f"to a factor of {'1.30' if again > 1_000 else '1.000'} per server-CPU-second" in page
 
 
+@pytest.mark.parametrize(
+    ("haproxy", "held"),
+    [
+        (1_500, "0 more, 1 less, 0 not told apart: 0.801 to 0.801"),
+        (1_000, "1 more, 0 less, 0 not told apart: 1.20 to 1.20"),
+        (1_150, "0 more, 0 less, 1 not told apart: 1.043 to 1.043"),  # as the first and itself
+    ],
+)
+def test_fronts_of_as_many_processes_are_held_to_each_other(reading, study, haproxy, held):
+    columns = {column.name: column for column in HTTP_COLUMNS}
+    rates = {"nginx": 1_200, "haproxy": haproxy, "swarm x8": 900, "gunicorn x8": 900}
+    study = replace(study, rounds=10, columns=(ONE, *(columns[name] for name in rates), AGAIN))
+    rates |= {ONE.name: 1_000, AGAIN.name: 1_100}
+    columns |= {ONE.name: ONE, AGAIN.name: AGAIN}
+    readings = Readings(
+        tuple(
+            one for name, rate in rates.items() for one in rounds_of(reading, columns[name], rate)
+        )
+    )
+    page = readme(study, readings).splitlines()
+    rows = [line for line in page if line.startswith("|") and " against " in line]
+    assert rows == [f"| nginx against haproxy | {held} | {held} |"]
+
+
 def test_page_has_what_each_front_used_beside_what_was_published(reading, study):
     one, other = reading(), reading(column=NGINX.name)
     other = replace(other, server=replace(other.server, pss_max_bytes=70_000_000, processes_max=7))
