@@ -21,6 +21,40 @@ def table(heading):
     return {row[0]: row[1:] for row in rows}
 
 
+def measured(kind):
+    """Return the rows of the study's tables: first cell -> (more, less, not told apart, range)."""
+    block = TEXT.split(f"<!-- {kind} -->")[1].split(f"<!-- /{kind} -->")[0]
+    row = r"^\| (.+?) \| (\d+) more, (\d+) less, (\d+) not told apart: (\S+ to \S+) \|"
+    return {
+        name: (int(more), int(less), int(alike), span)
+        for name, more, less, alike, span in re.findall(row, block, re.MULTILINE)
+    }
+
+
+def test_choice_of_a_front_follows_from_what_was_measured():
+    http, websocket = measured("http"), measured("websocket")
+    section = TEXT.split("## Which one\n")[1].split("\n## ")[0]
+    pairs, sockets = sum(http["nginx"][:3]), sum(websocket["nginx"][:3])
+    fronts = [http[name][:3] for name in ("apache", "nginx", "haproxy", "swarm")]
+    assert fronts == [(0, pairs, 0)] * 4
+    for said in (
+        f"fewer HTTP requests in {pairs} of {pairs} pairs, nginx {http['nginx'][3]} times",
+        f"over WebSocket nginx carries less in {websocket['nginx'][1]} of {sockets} pairs, "
+        f"haproxy in {websocket['haproxy'][1]}",
+        f"Apache does less than nginx in {http['apache against nginx'][1]} of {pairs} pairs and "
+        f"more in {http['apache against nginx'][0]}",
+        f"not told apart in {http['nginx against haproxy'][2]} of {pairs}",
+        f"not told apart in {websocket['nginx against haproxy'][2]} of {sockets} pairs over",
+        f"less than nginx in {http['nginx against swarm'][0]} of {pairs} pairs over HTTP and in "
+        f"{websocket['nginx against swarm'][0]} of {sockets} over WebSocket, and more in "
+        f"{http['nginx against swarm'][1] + websocket['nginx against swarm'][1]} of either",
+    ):
+        assert said in section
+    failed = re.findall(r"^\|.* \| ([\d,]+) of [\d,]+ \|$", TEXT, re.MULTILINE)
+    assert len(failed) == 13  # columns of both tables
+    assert set(failed) == {"0"}
+
+
 def test_ports_are_those_of_the_table():
     assert [int(row[0].split()[0]) for row in table("Names and ports").values()] == [
         ports.APPLICATION,
