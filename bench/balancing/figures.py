@@ -37,6 +37,12 @@ def _per_cpu_s(reading: Reading) -> float | None:
     return reading.outcome.ok / cpu_s if cpu_s else None
 
 
+def _server_share(reading: Reading) -> float | None:
+    """Return how many processors the server used, on average, while the tool sent."""
+    served, per_cpu_s = rps(reading), _per_cpu_s(reading)
+    return served / per_cpu_s if served and per_cpu_s else None
+
+
 def _per_second_of(phase: str) -> Callable[[Reading], float | None]:
     """Return what reads how many sockets went through ``phase`` each second."""
 
@@ -99,6 +105,7 @@ FIGURES = {
         Figure("pss_mb", "memory, MB", _pss_mb),
         Figure("processes", "processes", _of_server("processes_max")),
         Figure("generator", "generator CPU, cores", generator_share),
+        Figure("server", "server CPU, cores", _server_share),
         Figure("connections", "connections per request", connections_per_request),
         Figure("in_flight", "waiting for a reply", in_flight),
         Figure("p50_ms", "p50 ms", lambda one: one.outcome.p50_ms if one.outcome else None),

@@ -71,6 +71,13 @@ def _reasons(
             yield f"{tool} used {used / cores:.0%} of its own processor: it is what was measured"
         yield from _failing(readings, cell, column, tool)
     yield from _idle(readings, cell, column, slow)
+    # A rate is how much of the time the server works, by what it does in a second of work.
+    first, second = median(slow, "server"), median(fast, "server")
+    if first and second and first < (1 - CPU) * second:
+        yield (
+            f"{slow} had the server work for {number(first)} s in a second, and {fast} for "
+            f"{number(second)}"
+        )
     first, second = median(slow, "per_cpu_s"), median(fast, "per_cpu_s")
     if first and second and abs(first / second - 1) > CPU:
         yield (
