@@ -1,12 +1,14 @@
 """docs/balancing.md against the code: its figures are those of the configurations."""
 
 import re
+from collections import Counter
 
 import pytest
 
 from bench import environment as deploy
 from bench import ports, proxies
 from bench.environment import ROOT
+from bench.faults.page import read
 from bench.faults.traffic import SOCKETS
 from bench.variants import VARIANTS
 
@@ -50,6 +52,16 @@ def test_choice_of_a_front_follows_from_what_was_measured():
         f"{http['nginx against swarm'][1] + websocket['nginx against swarm'][1]} of either",
     ):
         assert said in section
+    killed = {name: Counter() for name in proxies.PROXIES}
+    for one in read(ROOT / "results" / "2026-11-23-faults").outcomes:
+        if one.fault == "kill":
+            proxy = VARIANTS[one.variant].proxy
+            killed[proxy].update(lost=one.requests_lost, asked=one.requests)
+    said = {name: f"{count['lost']} of {count['asked']:,}" for name, count in killed.items()}
+    assert (
+        f"was killed it lost {said['apache']} requests, nginx {said['nginx']} and haproxy "
+        f"{said['haproxy']}" in section
+    )
     failed = re.findall(r"^\|.* \| ([\d,]+) of [\d,]+ \|$", TEXT, re.MULTILINE)
     assert len(failed) == 13  # columns of both tables
     assert set(failed) == {"0"}
