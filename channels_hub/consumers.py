@@ -15,7 +15,7 @@ after one window.
 A message that cannot be understood is answered ``{"error": "...", "id": ...}`` and changes nothing;
 the socket stays usable, but ``MOST_ERRORS`` of them in a row close it with 4008: the answers pass
 the window by, and who never reads them must not grow the server. The server closes with 4013 where
-the client fell behind and its policy is to be closed, and with 4011 where the channel layer failed:
+the client fell behind and its policy is to be closed, and with 4011 where the hub has stopped:
 the application's own codes for what 1008 (policy violation), 1013 (try again later) and 1011
 (internal error) say, because Daphne can close with 1000 and 3000 to 4999 only.
 """

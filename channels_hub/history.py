@@ -1,5 +1,6 @@
-"""What a process remembers of its topics, for clients that come back. Pure."""
+"""What a process remembers of its topics, for clients that come back."""
 
+import time
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
@@ -66,9 +67,10 @@ class History:
             heads = self._forgotten.setdefault(topic, {})
             heads[publisher] = enclosed[:_HEAD_SIZE]
             if len(heads) > MOST_HEADS:
-                # Who was there before the last of them is no longer vouched for.
-                newest_ns = max(remembered(topic, head).timestamp_ns for head in heads.values())
-                self._since_ns[topic] = newest_ns + 1
+                # Whoever was there before now, or before one of them, is no longer vouched for:
+                # publishers' clocks may be ahead of this one, and behind.
+                stamps = [remembered(topic, head).timestamp_ns + 1 for head in heads.values()]
+                self._since_ns[topic] = max(time.time_ns(), *stamps)
                 del self._forgotten[topic]
 
     def after(

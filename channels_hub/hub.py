@@ -134,6 +134,7 @@ class Hub:
         self._round_due = False  # or under way
         self._round_began = self._not_before = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
+        self._leaving: set[asyncio.Task[None]] = set()
         # What other hubs and publishers may ask, by the type of the message.
         self.handlers: dict[str, Callable[[dict[str, Any]], Awaitable[None]]] = {
             "hub.barrier": self._pass_barrier
@@ -229,8 +230,12 @@ class Hub:
             if not clients:
                 del self._clients[topic]
                 idle.append(topic)
-        # A client's handler may be cancelled; what it was the last to want is left all the same.
-        await asyncio.shield(self._leave_idle(idle))
+        if idle:
+            # Its handler may be cancelled; what it was the last to want is left all the same.
+            leaving = asyncio.get_running_loop().create_task(self._leave_idle(idle))
+            self._leaving.add(leaving)
+            leaving.add_done_callback(self._leaving.discard)
+            await asyncio.shield(leaving)
 
     async def _leave_idle(self, topics: list[str]) -> None:
         failed = None
@@ -273,7 +278,7 @@ class Hub:
                     await self._join([topic for topic in portion if topic in self._joined])
 
     async def _watch(self) -> None:
-        """Fail where the process stood still for so long that messages to it may have expired.
+        """Stop where the process stood still for so long that messages to it may have expired.
 
         With a message, some layers let the memberships of its channel expire, too.
         """
@@ -282,7 +287,9 @@ class Hub:
             began = time.monotonic()
             await asyncio.sleep(expiry_s / 4)
             if (stood_s := time.monotonic() - began) > expiry_s:
-                raise TimeoutError(f"the process stood still for some {stood_s:.0f} s")
+                reason = f"the process stood still for some {stood_s:.0f} s"
+                logger.error("the hub stops: %s", reason)
+                self._stop(reason)
 
     async def _receive(self) -> None:
         receive, channel = self.layer.receive, self.channel

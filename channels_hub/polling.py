@@ -251,6 +251,7 @@ class PollSessions:
 
     async def _end(self, session: Session) -> None:
         if self._sessions.pop(session.cursor.session, None):
+            session.outbox.end("another poll has taken its place")
             await self._hub.part(session.outbox, session.topics)
 
     async def _sweep(self) -> None:

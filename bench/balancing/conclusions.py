@@ -90,7 +90,7 @@ def alike(study: Study) -> list[Column]:
 
 
 def held(found: Intervals, itself: Intervals) -> Held | None:
-    """Return how a column compares with the first one, and that with ``itself``.
+    """Return how a column compares with another, by how far the first differs from ``itself``.
 
     None where no interval tells.
     """

@@ -38,9 +38,10 @@ def _per_cpu_s(reading: Reading) -> float | None:
 
 
 def _server_share(reading: Reading) -> float | None:
-    """Return how many processors the server used, on average, while the tool sent."""
-    served, per_cpu_s = rps(reading), _per_cpu_s(reading)
-    return served / per_cpu_s if served and per_cpu_s else None
+    """Return how many processors the server used, on average, while the tool ran."""
+    if reading.outcome is None or reading.server is None or not reading.outcome.elapsed_s:
+        return None
+    return (reading.server.cpu_user_s + reading.server.cpu_system_s) / reading.outcome.elapsed_s
 
 
 def _per_second_of(phase: str) -> Callable[[Reading], float | None]:
@@ -116,7 +117,7 @@ FIGURES = {
 
 @dataclass(frozen=True)
 class Ratio:
-    """One column's figure over the first column's, round by round."""
+    """One column's figure over another's, round by round."""
 
     spread: Spread
     interval: Interval | None

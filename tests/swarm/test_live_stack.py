@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.swarm, pytest.mark.timeout(900)]
 UVICORN = SWARM_VARIANTS["uvicorn-redis-swarm-x4"]
 SCALED_S = 90.0  # eight Pythons that start at once
 PATIENCE_S = 30.0
-IDLE_S = 90.0
+IDLE_S = 130.0  # longer than the 120 s that swarm/haproxy.cfg lets a silent tunnel stay open
 SOCKETS = 64
 BODY_BYTES = 10_485_760  # swarm/haproxy.cfg
 
@@ -57,6 +57,7 @@ def opened(stack, origin):
         origin=origin,
         compression=None,
         proxy=None,
+        ping_interval=None,  # so it is the servers' pings that keep it open
     )
 
 
@@ -71,14 +72,25 @@ def asked(stack, method, path, headers):
 
 def servers_of(stack):
     """Return the application server of each container."""
-    members = psutil.Process(stack.engine.pid).children(recursive=True)
-    return [one for one in members if "uvicorn" in " ".join(one.cmdline())]
+    found = []
+    for one in psutil.Process(stack.engine.pid).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):  # as a check of its health
+            if "uvicorn" in " ".join(one.cmdline()):
+                found.append(one)
+    return found
 
 
 def connections_to(server):
     """How many connections to port 8000 are open where ``server`` is: in its container."""
-    rows = [line.split() for line in Path(f"/proc/{server.pid}/net/tcp").read_text().splitlines()]
-    return sum(row[1].endswith(f":{8000:04X}") and row[3] == "01" for row in rows[1:])
+    counts = []
+    for _ in range(5):  # the least, for a check of its health is not always there
+        rows = Path(f"/proc/{server.pid}/net/tcp").read_text().splitlines()[1:]
+        local_and_state = [(row.split()[1], row.split()[3]) for row in rows]
+        counts.append(
+            sum(local.endswith(":1F40") and state == "01" for local, state in local_and_state)
+        )
+        time.sleep(0.3)
+    return min(counts)
 
 
 def test_stack_believes_nothing_that_a_client_says_of_itself(stack):
@@ -94,7 +106,8 @@ def test_stack_believes_nothing_that_a_client_says_of_itself(stack):
     ]
     assert "203.0.113" not in str(seen)
     assert [client["scheme"] for client in seen] == ["http", "http"]
-    assert seen[0]["forwarded_for"] == seen[1]["forwarded_for"]
+    assert seen[0] == seen[1]
+    assert seen[0]["forwarded_for"] == seen[0]["address"]
 
 
 def test_stack_answers_a_body_above_its_limit_with_413(stack):
@@ -107,7 +120,7 @@ def test_stack_refuses_a_foreign_origin(stack):
         pytest.fail("it opened")
 
 
-def test_sockets_are_spread_evenly_and_open_after_90_idle_seconds(stack):
+def test_sockets_are_spread_evenly_and_open_after_two_idle_minutes(stack):
     with contextlib.ExitStack() as sockets:
         clients = [sockets.enter_context(opened(stack, stack.base_url)) for _ in range(SOCKETS)]
         time.sleep(IDLE_S)  # so the connections that haproxy keeps for requests are gone, too
