@@ -76,6 +76,14 @@ def test_topic_that_was_left_is_not_covered_when_it_is_joined_again(history):
     assert history.covers("a", {}, since_ns=20)
 
 
+def test_publisher_of_which_no_topic_is_left_is_forgotten(history):
+    for position in range(1, 20):
+        history.add(*told("ab"[position % 2], position, publisher=position % 3))
+    history.stop("a")
+    history.stop("b")
+    assert not history._forgotten
+
+
 @pytest.mark.parametrize("ahead_ns", [0, 1 << 62], ids=["behind", "ahead"])
 def test_topic_of_very_many_publishers_keeps_a_bounded_memory_and_vouches_for_less(
     monkeypatch, ahead_ns

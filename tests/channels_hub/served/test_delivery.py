@@ -186,8 +186,7 @@ async def test_client_that_never_reads_slows_nobody_and_costs_bounded_memory(
         hub = healthz(authority)["hub"]
         assert statistics["published"] == len(got) == many
         assert all(numbers == list(range(1, many // 20 + 1)) for numbers in sequences(got).values())
-        # Waiting for the one who does not read would be without end; a busy machine is less.
-        assert p95(listener.latencies_s[alone:]) < 5 * undisturbed_s + 0.5
+        assert p95(listener.latencies_s[alone:]) < 5 * undisturbed_s + 0.1
         # Every stage agrees: what the hub took, gave, and dropped for the one who does not read.
         assert hub["received"] == alone + many
         assert hub["delivered"] == alone + 2 * many
