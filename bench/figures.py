@@ -107,7 +107,7 @@ def _hung(sample: Sample) -> float | None:
 def _rps_per_cpu_s(sample: Sample) -> float | None:
     if not sample.load or not sample.server:
         return None
-    cpu_s = sample.server.cpu_user_s + sample.server.cpu_system_s
+    cpu_s = sample.server.cpu_s
     return sample.load.ok / cpu_s if cpu_s > 0 else None
 
 

@@ -148,7 +148,7 @@ def schedule_lag(load: Load) -> Gate:
 
 def generator_cpu(generator: Usage, machine: Machine) -> Gate:
     """The generator had time to spare: otherwise it is the generator that is measured."""
-    used = (generator.cpu_user_s + generator.cpu_system_s) / machine.wall_s
+    used = generator.cpu_s / machine.wall_s
     reason = f"the generator used {used:.0%} of a core: it is measured, and not the server"
     return _at_most("generator CPU", used, GENERATOR_CORES, "cores", reason)
 
@@ -206,7 +206,7 @@ def saturation(server: Usage, machine: Machine, server_cores: int) -> Gate:
 
 def _busy(server: Usage, machine: Machine, server_cores: int) -> float:
     """Return the share of time that the server, or its busiest process, used what it may use."""
-    used = (server.cpu_user_s + server.cpu_system_s) / machine.wall_s
+    used = server.cpu_s / machine.wall_s
     return max(used / server_cores, server.cpu_busiest_process_cores or 0.0)
 
 

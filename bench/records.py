@@ -108,6 +108,10 @@ class Usage:
     processes_max: int
     cpu_busiest_process_cores: float | None = None  # of the one process that used most
 
+    @property
+    def cpu_s(self) -> float:
+        return self.cpu_user_s + self.cpu_system_s
+
 
 @dataclass(frozen=True)
 class Machine:

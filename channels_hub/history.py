@@ -98,6 +98,12 @@ class History:
             for head in self._forgotten.get(topic, {}).values()
         )
 
+    def covered(
+        self, topics: Collection[str], positions: Mapping[int, int], since_ns: int
+    ) -> set[str]:
+        """Return those of ``topics`` that this ``covers``."""
+        return {topic for topic in topics if self.covers(topic, positions, since_ns)}
+
 
 def remembered(topic: str, enclosed: bytes) -> Remembered:
     timestamp_ns, publisher, position, _, _ = HEADER.unpack_from(enclosed, LENGTH.size)

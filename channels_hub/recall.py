@@ -74,21 +74,18 @@ class Recaller:
         """
         history = self._hub.history
         found = Recollection()
-        missing = {topic for topic in topics if not history.covers(topic, positions, since_ns)}
-        if missing:
+        if missing := set(topics) - history.covered(topics, positions, since_ns):
             settled_s = history.started_ns(missing) / 1e9 + SETTLE_S
             await asyncio.sleep(max(0.0, min(SETTLE_S, settled_s - time.time())))
             await self._ask(missing, positions, since_ns, found)
         for record in history.after(topics, positions, since_ns):
             found.records[record.publisher, record.position] = record
-        found.covered.update(
-            topic for topic in topics if history.covers(topic, positions, since_ns)
-        )
+        found.covered |= history.covered(topics, positions, since_ns)
         return found
 
     async def _ask(
         self,
-        topics: Collection[str],
+        topics: set[str],
         positions: Mapping[int, int],
         since_ns: int,
         found: Recollection,
@@ -107,7 +104,7 @@ class Recaller:
             await self._hub.ask_all(asked)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(PATIENCE_S):
-                    await self._collect(question.answers, set(topics), found)
+                    await self._collect(question.answers, topics, found)
         finally:
             del self._open[request]
             self._held_bytes -= question.size_bytes
@@ -135,11 +132,7 @@ class Recaller:
         since_ns = message["since_ns"]
         after = history.after(message["topics"], positions, since_ns)
         given, cut = newest(after, ANSWER_BYTES)
-        covers = [
-            topic
-            for topic in message["topics"]
-            if topic not in cut and history.covers(topic, positions, since_ns)
-        ]
+        covers = history.covered(set(message["topics"]) - cut, positions, since_ns)
         chunks = list(divide(given)) or [[]]
         for number, records in enumerate(chunks, 1):
             last = number == len(chunks)
@@ -148,7 +141,7 @@ class Recaller:
                 "request": message["request"],
                 "records": [list(record) for record in records],
                 "chunks": number if last else None,
-                "covers": covers if last else [],
+                "covers": list(covers) if last else [],
             }
             await self._hub.reply(message, answer)
 

@@ -33,7 +33,7 @@ def rps(reading: Reading) -> float | None:
 def _per_cpu_s(reading: Reading) -> float | None:
     if reading.outcome is None or reading.server is None:
         return None
-    cpu_s = reading.server.cpu_user_s + reading.server.cpu_system_s
+    cpu_s = reading.server.cpu_s
     return reading.outcome.ok / cpu_s if cpu_s else None
 
 
@@ -41,7 +41,7 @@ def _server_share(reading: Reading) -> float | None:
     """Return how many processors the server used, on average, while the tool ran."""
     if reading.outcome is None or reading.server is None or not reading.outcome.elapsed_s:
         return None
-    return (reading.server.cpu_user_s + reading.server.cpu_system_s) / reading.outcome.elapsed_s
+    return reading.server.cpu_s / reading.outcome.elapsed_s
 
 
 def _per_second_of(phase: str) -> Callable[[Reading], float | None]:
@@ -60,7 +60,7 @@ def generator_share(reading: Reading) -> float | None:
     """Return how many processors the generator used, on average."""
     if reading.generator is None or reading.machine is None:
         return None
-    return (reading.generator.cpu_user_s + reading.generator.cpu_system_s) / reading.machine.wall_s
+    return reading.generator.cpu_s / reading.machine.wall_s
 
 
 def connections_per_request(reading: Reading) -> float | None:

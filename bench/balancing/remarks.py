@@ -62,7 +62,10 @@ def _reasons(
         found = readings.spread(cell, tool, column, figure)
         return found.median if found else None
 
-    first, second = median(slow, "connections"), median(fast, "connections")
+    def medians(figure: str) -> tuple[float | None, float | None]:
+        return median(slow, figure), median(fast, figure)
+
+    first, second = medians("connections")
     if first is not None and second is not None and abs(first - second) > CONNECTIONS:
         yield f"{slow} made {number(first)} connections a request and {fast} {number(second)}"
     for tool in (slow, fast):
@@ -72,13 +75,13 @@ def _reasons(
         yield from _failing(readings, cell, column, tool)
     yield from _idle(readings, cell, column, slow)
     # A rate is how much of the time the server works, by what it does in a second of work.
-    first, second = median(slow, "server"), median(fast, "server")
+    first, second = medians("server")
     if first and second and first < (1 - CPU) * second:
         yield (
             f"{slow} had the server work for {number(first)} s in a second, and {fast} for "
             f"{number(second)}"
         )
-    first, second = median(slow, "per_cpu_s"), median(fast, "per_cpu_s")
+    first, second = medians("per_cpu_s")
     if first and second and abs(first / second - 1) > CPU:
         yield (
             f"a request of {slow} cost the server {1000 / first:.2f} ms of CPU, and one of "

@@ -58,7 +58,7 @@ class Cell:
 
     @property
     def cpu_us(self) -> float | None:
-        return self._per_reply(lambda used: used.cpu_user_s + used.cpu_system_s)
+        return self._per_reply(lambda used: used.cpu_s)
 
     @property
     def rps_per_cpu_s(self) -> float | None:

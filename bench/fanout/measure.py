@@ -82,7 +82,7 @@ def judged(
     generator = sample.usage(sampler.snapshots, attrgetter("generator"), *window)
     machine = sample.machine(sampler.snapshots, *window)
     counts = counts_of(report)
-    cpu_s = server.cpu_user_s + server.cpu_system_s
+    cpu_s = server.cpu_s
     unique = counts["received"] - counts["duplicated"]
     latency = HdrHistogram.decode(report["latency_us"].encode())
     percentiles: dict[str, Any] = {

@@ -156,7 +156,7 @@ def limit(results: Results) -> Iterator[str]:
 def kernel_share(outcomes: Sequence[Outcome]) -> float:
     """Return how much of the servers' processor time went by in the kernel; the median."""
     used = [one.server for one in outcomes if one.valid and one.server]
-    return median(each.cpu_system_s / (each.cpu_user_s + each.cpu_system_s) for each in used)
+    return median(each.cpu_system_s / each.cpu_s for each in used)
 
 
 def lost(results: Results) -> Iterator[str]:

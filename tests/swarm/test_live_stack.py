@@ -13,6 +13,7 @@ from websockets.sync.client import connect
 
 from bench.contract import violations
 from bench.load import LoadSpec, running
+from bench.proxies import BODY_BYTES
 from bench.swarm import deployment
 from bench.variants import SWARM_VARIANTS
 
@@ -23,7 +24,6 @@ SCALED_S = 90.0  # eight Pythons that start at once
 PATIENCE_S = 30.0
 IDLE_S = 130.0  # longer than the 120 s that swarm/haproxy.cfg lets a silent tunnel stay open
 SOCKETS = 64
-BODY_BYTES = 10_485_760  # swarm/haproxy.cfg
 
 
 @pytest.fixture(scope="module")
@@ -84,11 +84,9 @@ def connections_to(server):
     """How many connections to port 8000 are open where ``server`` is: in its container."""
     counts = []
     for _ in range(5):  # the least, for a check of its health is not always there
-        rows = Path(f"/proc/{server.pid}/net/tcp").read_text().splitlines()[1:]
-        local_and_state = [(row.split()[1], row.split()[3]) for row in rows]
-        counts.append(
-            sum(local.endswith(":1F40") and state == "01" for local, state in local_and_state)
-        )
+        lines = Path(f"/proc/{server.pid}/net/tcp").read_text().splitlines()[1:]
+        rows = map(str.split, lines)
+        counts.append(sum(row[1].endswith(":1F40") and row[3] == "01" for row in rows))
         time.sleep(0.3)
     return min(counts)
 
